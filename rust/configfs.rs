@@ -133,6 +133,8 @@ impl GroupOperations for Root {
                 global_doorbells: 11,
                 notify_doorbells: 12,
                 tdr_delay_ms: 13,
+                power_state: 14,
+                idle_f1: 15,
             ],
         };
 
@@ -498,5 +500,47 @@ impl AttributeOperations<13> for SoftAdapter {
         }
         state.tdr_delay_ms = Some(ms);
         Ok(())
+    }
+}
+
+/// `power_state`: D0 or D3, of an adapter that is there. Work wakes it up.
+#[vtable]
+impl AttributeOperations<14> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let state = this.state.lock();
+        let power = state.adapter.as_ref().ok_or(ENODEV)?.power.state();
+
+        show(page, fmt!("{power:?}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let state = this.state.lock();
+        let power = &state.adapter.as_ref().ok_or(ENODEV)?.power;
+
+        match page.trim_ascii() {
+            b"D0" => power.up().map_err(|_| ENODEV),
+            b"D3" => power.down(),
+            _ => Err(EINVAL),
+        }
+    }
+}
+
+/// `idle_f1`: whether an engine with nothing to do goes to F1.
+#[vtable]
+impl AttributeOperations<15> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let f1 = u8::from(this.state.lock().config.doorbells.f1);
+
+        show(page, fmt!("{f1}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let f1 = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.doorbells.f1 = f1)
     }
 }

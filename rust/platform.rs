@@ -14,6 +14,7 @@ use kernel::{
             Acquire,
             Atomic,
             Full,
+            Relaxed,
             Release, //
         },
         rcu,
@@ -152,6 +153,13 @@ pub(crate) type DoorbellPage = ValuePage;
 /// Such a page; `None` if there is no memory. May sleep.
 pub(crate) fn doorbell_page() -> Option<Shared<DoorbellPage>> {
     Arc::new(ValuePage::new().ok()?, GFP_KERNEL_ACCOUNT).ok()
+}
+
+/// Forgets what was written to a physical doorbell that nobody has.
+pub(crate) fn clear_doorbell_page(page: &DoorbellPage) {
+    for word in page.words() {
+        word.store(0, Relaxed);
+    }
 }
 
 /// The physical address after the last byte of memory that processors always reach.

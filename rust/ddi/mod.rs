@@ -22,6 +22,7 @@
 //! queue.rs    submissions, and what a KMD tells about them
 //! doorbell.rs doorbells of queues that their process fills
 //! paging.rs   page tables
+//! power.rs    D0 and D3
 //! recovery.rs engines that hang
 //! reserve.rs GPU addresses that a KMD reserves
 //! gate.rs     who is inside
@@ -38,6 +39,7 @@ pub mod gate;
 pub mod object;
 pub mod paging;
 pub mod port;
+pub mod power;
 pub mod queue;
 pub mod recovery;
 pub mod reserve;
@@ -63,6 +65,7 @@ use paging::{
     PagingOperation,
     RootPageTable, //
 };
+use power::PowerState;
 use queue::{
     NodeStatus,
     Submission,
@@ -263,6 +266,16 @@ pub trait Kmd: Destroy + Send + Sync {
 
     /// RestartFromTimeout: the adapter runs again. As [`Kmd::reset_from_timeout`].
     fn restart_from_timeout(&self, class: &Passive) -> KmdResult;
+
+    /// Whether no queue has anything to do: no commands, nothing in a ring that was not run, no
+    /// value that is waited for. Before D3, when all contexts are suspended and no doorbell is
+    /// connected: what was rung before is seen. Not an entry of the WDK.
+    fn is_idle(&self, class: &Passive) -> bool;
+
+    /// SetPowerState, to the other state (GPU-28). To D3 only when [`Kmd::is_idle`] has said so,
+    /// although something may have been submitted since. In D3 no doorbell is connected. One of
+    /// these at a time.
+    fn set_power_state(&self, class: &Passive, state: PowerState);
 }
 
 /// The destroys: the only entries that are called after StopDevice too. They cannot fail. What was

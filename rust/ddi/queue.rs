@@ -4,6 +4,8 @@
 //!
 //! A *queue* is what takes submissions: a context of packets, or a HW queue.
 
+use super::power::EngineState;
+
 /// A DMA buffer for a queue (SubmitCommandVirtual, SubmitCommandToHwQueue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
@@ -68,6 +70,10 @@ pub trait QueueCallbacks: Send + Sync {
     /// DMA_PAGE_FAULTED, HWQUEUE_PAGE_FAULTED, or an illegal packet: the queue has stopped for
     /// good, once (GPU-36, GPU-68).
     fn faulted(&self, fault: &Fault);
+
+    /// GPU_ENGINE_STATE_CHANGE, of the engine that has the queue (GPU-28). For any one of its
+    /// queues. A KMD whose engines do not change need not call it.
+    fn engine_state_changed(&self, _state: EngineState) {}
 
     /// InvalidateHwContext: a reset has hit the context, or the context of the queue. None of its
     /// work goes on. Told by ResetHwEngine or ResetFromTimeout, before that returns.

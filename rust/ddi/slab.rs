@@ -265,6 +265,18 @@ impl<T> Slab<T> {
             _ => None,
         }
     }
+
+    /// All objects, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let chunks = self.chunks.iter_mut().flatten();
+
+        chunks
+            .flat_map(|chunk| chunk.places.iter_mut().take(chunk.fresh))
+            .filter_map(|place| match place {
+                Some(Place::Used(object)) => Some(object),
+                _ => None,
+            })
+    }
 }
 
 /// The chunk of a number, and its place there.

@@ -12,6 +12,7 @@ use super::{
         AdapterFile,
         Debugfs, //
     },
+    power::Power,
     recovery::Recovery,
     running::Running,
     sched::{
@@ -23,7 +24,10 @@ use super::{
         Stats, //
     },
     sync::fence_binding::FenceBindings,
-    vidmm::segment::AdapterMemory, //
+    vidmm::{
+        all_contexts::AllContexts,
+        segment::AdapterMemory, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -111,11 +115,14 @@ pub(crate) struct Adapter {
     #[pin]
     pub(in crate::dxgk) fences: FenceBindings,
     /// The queues that take work for it.
-    #[pin]
-    pub(crate) queues: Queues,
+    pub(crate) queues: Arc<Queues>,
     /// Why such queues have stopped.
     #[pin]
     pub(in crate::dxgk) last_faults: LastFaults,
+    /// Whether it works or sleeps.
+    pub(crate) power: Arc<Power>,
+    /// Its contexts, all together.
+    pub(in crate::dxgk) contexts: Arc<AllContexts>,
     /// Does what its KMD has told, one after the other (GPU-114).
     pub(in crate::dxgk) worker: OrderedWorker,
     /// How much exists that belongs to it.
@@ -151,8 +158,11 @@ impl Adapter {
             .transpose()
             .map_err(|_| KmdError::NoMemory)?;
         let worker = OrderedWorker::start(c"dxg-sched").map_err(|_| KmdError::NoMemory)?;
+        let contexts = AllContexts::new().map_err(|_| KmdError::NoMemory)?;
+        let queues = pin_arc(Queues::new(), GFP_KERNEL).map_err(|_| KmdError::NoMemory)?;
         let recovery = Recovery::new().map_err(|_| KmdError::NoMemory)?;
         let port = Port::start(kmd, &class, &StartInfo { luid })?;
+        let power = Power::new(&port, &contexts, &queues).map_err(|_| KmdError::NoMemory)?;
         let (caps, features, memory) = {
             let kmd = port.enter()?;
             let mut caps = DriverCaps::default();
@@ -177,8 +187,10 @@ impl Adapter {
                 ended <- new_mutex!(false, "Adapter::ended"),
                 memory,
                 fences <- FenceBindings::new(),
-                queues <- Queues::new(),
+                queues,
                 last_faults <- LastFaults::new(),
+                power,
+                contexts,
                 worker,
                 stats,
                 _file: file,

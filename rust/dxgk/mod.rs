@@ -42,6 +42,7 @@ pub(crate) mod keyed_mutex;
 pub(crate) mod kmd_log;
 pub(crate) mod memory;
 pub(crate) mod object;
+pub(crate) mod power;
 pub(crate) mod process;
 pub(crate) mod quota;
 pub(crate) mod recovery;

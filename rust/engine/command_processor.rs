@@ -102,6 +102,34 @@ impl Engine {
         self.tlb.invalidate(scope, first, last);
     }
 
+    /// Whether a queue has something to do: what it has begun, or what its process has written to
+    /// its ring. One that a fault has stopped has not. If its ring cannot be looked at, the next
+    /// step has to find that.
+    ///
+    /// Context: as [`Engine::step`].
+    pub fn has_work<M: Memory>(&mut self, queue: &mut Queue, memory: &M) -> bool {
+        if queue.fault().is_some() {
+            return false;
+        }
+        if queue.has_begun() {
+            return true;
+        }
+
+        let Some(at) = queue.ring().map(Ring::write_pointer) else {
+            return false;
+        };
+        let mut space = Space {
+            memory,
+            root: *queue.root(),
+            system: queue.privilege() == Privilege::Paging,
+            tlb: &mut self.tlb,
+        };
+
+        space
+            .load64(at)
+            .map_or(true, |written| !queue.has_taken(written))
+    }
+
     /// A dword as a queue would read it, for those who look for the reason of a hang; `None` if that
     /// would be a fault.
     pub fn peek<M: Memory>(&mut self, queue: &Queue, memory: &M, va: u64) -> Option<u32> {

@@ -214,6 +214,18 @@ impl Queue {
         self.ring.as_ref().map_or(0, Reader::done)
     }
 
+    /// Whether there is something left of what it has begun.
+    pub(super) fn has_begun(&mut self) -> bool {
+        self.operation.is_some() || self.submission.is_some() || self.frame().is_some()
+    }
+
+    /// Whether the process has written no more to the ring than was taken from there.
+    pub(super) fn has_taken(&self, written: u64) -> bool {
+        self.ring
+            .as_ref()
+            .is_none_or(|reader| reader.has_taken(written))
+    }
+
     /// The process has written so much to the ring, and all before it is done. Whether that is more
     /// than before.
     pub(super) fn accept(&mut self, written: u64) -> Result<bool, BadPointer> {

@@ -104,6 +104,11 @@ impl Reader {
         Ok((first, more))
     }
 
+    /// Whether that is what the process has written so far, as was last read.
+    pub(super) fn has_taken(&self, written: u64) -> bool {
+        self.written == written
+    }
+
     /// What the process is to be told with `left` dwords still to be done, if it does not know.
     pub(super) fn publish(&mut self, left: u32) -> Option<u64> {
         let done = self.written.saturating_sub(left.into());

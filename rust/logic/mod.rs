@@ -38,6 +38,7 @@ pub(crate) mod name_mode;
 pub(crate) mod open_rules;
 pub(crate) mod page_levels;
 pub(crate) mod paging_rules;
+pub(crate) mod power;
 mod promises;
 pub(crate) mod queued_sync_rules;
 pub(crate) mod quota;

@@ -19,6 +19,7 @@ use crate::{
             Disconnect,
             DoorbellCallbacks, //
         },
+        power::EngineState,
         queue::{
             Fault,
             QueueCallbacks, //
@@ -119,6 +120,11 @@ impl QueueCallbacks for Verified {
             is_first && (is_of_ring || self.has_submitted(fault.number)),
         );
         self.inner.faulted(fault);
+    }
+
+    fn engine_state_changed(&self, state: EngineState) {
+        self.tell(Entry::EngineStateChanged, true);
+        self.inner.engine_state_changed(state);
     }
 
     fn invalidated(&self) {

@@ -45,6 +45,7 @@ use crate::{
             MAX_APERTURE_PAGES,
             MAX_ENTRIES, //
         },
+        power::PowerState,
         queue::{
             NodeStatus,
             Submission,
@@ -524,6 +525,7 @@ impl Kmd for Verifier {
         };
         let _alone = call.alone(&doorbell);
 
+        call.check(Rule::BadPower, platform::load32_acquire(&self.asleep) == 0);
         self.kmd
             .connect_doorbell(class, DoorbellCookie(doorbell.cookie()))
     }
@@ -769,5 +771,22 @@ impl Kmd for Verifier {
         let _call = self.enter(Entry::RestartFromTimeout, 0);
 
         self.kmd.restart_from_timeout(class)
+    }
+
+    fn is_idle(&self, class: &Passive) -> bool {
+        let _call = self.enter(Entry::Query, 0);
+
+        self.kmd.is_idle(class)
+    }
+
+    fn set_power_state(&self, class: &Passive, state: PowerState) {
+        let call = self.enter(Entry::SetPowerState, 0);
+        let (from, to) = match state {
+            PowerState::D0 => (1, 0),
+            PowerState::D3 => (0, 1),
+        };
+
+        call.check(Rule::BadPower, platform::cmpxchg(&self.asleep, from, to));
+        self.kmd.set_power_state(class, state);
     }
 }

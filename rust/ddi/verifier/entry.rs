@@ -87,6 +87,9 @@ entries! {
     RestartFromTimeout,
     /// A callback of a context.
     Invalidated,
+    SetPowerState,
+    /// A callback of a queue.
+    EngineStateChanged,
 }
 
 impl Entry {

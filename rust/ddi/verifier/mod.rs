@@ -56,6 +56,8 @@ pub struct Verifier {
     inside: Word32,
     /// What it says of its adapter, from StartDevice on.
     caps: DriverCaps,
+    /// 1 in D3.
+    asleep: Word32,
 }
 
 impl Verifier {
@@ -70,6 +72,7 @@ impl Verifier {
             stage: platform::word32(0),
             inside: platform::word32(0),
             caps: DriverCaps::default(),
+            asleep: platform::word32(0),
         })
     }
 }

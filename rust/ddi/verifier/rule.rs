@@ -38,6 +38,8 @@ pub enum Rule {
     CallbackAfterEnd,
     /// KMD: it keeps the callbacks of a queue whose destroy has returned.
     CallbacksKept,
+    /// OS part: a power state that the adapter has already, or a connection in D3.
+    BadPower,
 }
 
 impl Rule {
@@ -61,6 +63,7 @@ impl Rule {
             Self::BadCallback => "KMD: it tells what cannot be",
             Self::CallbackAfterEnd => "KMD: callback of a queue that is destroyed",
             Self::CallbacksKept => "KMD: callbacks kept of a queue that is destroyed",
+            Self::BadPower => "OS part: wrong power state for this",
         }
     }
 }

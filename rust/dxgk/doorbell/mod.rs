@@ -174,20 +174,33 @@ impl Doorbell {
         }
     }
 
-    /// ConnectDoorbell. DEVICE_REMOVED if the queue will not run any more.
+    /// ConnectDoorbell, which wakes an adapter that sleeps (GPU-28). DEVICE_REMOVED if the queue
+    /// will not run any more.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn connect(&self) -> DxgResult {
-        self.queue.device().check()?;
-        self.ring.connect()
+        let device = self.queue.device();
+        let power = &device.adapter.power;
+        let connect = || self.ring.connect(&power.awake);
+
+        device.check()?;
+        if !connect()? {
+            // It does not fall asleep before this is connected.
+            power.while_up(|| connect().map(drop))?;
+        }
+        Ok(())
     }
 
     /// NotifyWorkSubmission. DEVICE_REMOVED as for [`Doorbell::connect`].
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn notify(&self) -> DxgResult {
-        self.queue.device().check()?;
-        self.ring.notify()
+        let device = self.queue.device();
+
+        device.check()?;
+        self.ring.notify()?;
+        device.adapter.power.wake_for_work();
+        Ok(())
     }
 
     /// Called when the handle is gone, although a call in progress may use this a little longer.

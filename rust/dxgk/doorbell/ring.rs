@@ -32,7 +32,10 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::doorbell::DoorbellStatus,
+    logic::{
+        doorbell::DoorbellStatus,
+        power::Awake, //
+    },
     sys::alloc::pin_arc, //
 };
 use kernel::{
@@ -133,16 +136,23 @@ impl Ring {
         )?)
     }
 
-    /// ConnectDoorbell (GPU-21). It may be taken away again by the time this returns.
+    /// ConnectDoorbell (GPU-21), unless the adapter sleeps: false then. It may be taken away again
+    /// by the time this returns.
     ///
-    /// Context: may sleep, no locks held.
-    pub(super) fn connect(&self) -> DxgResult {
+    /// Context: may sleep, no locks held but `Power::turn`.
+    pub(super) fn connect(&self, awake: &Awake) -> DxgResult<bool> {
         let live = self.live.lock();
+
+        // Who sends the adapter to sleep says so first, and then disconnects this.
+        if !awake.is_awake() {
+            return Ok(false);
+        }
+
         let kmd = &live.as_ref().ok_or(Status::DEVICE_REMOVED)?.kmd;
         let mut class = Passive::here();
 
         match self.views.status() {
-            DoorbellStatus::Connected | DoorbellStatus::ConnectedNotify => return Ok(()),
+            DoorbellStatus::Connected | DoorbellStatus::ConnectedNotify => return Ok(true),
             DoorbellStatus::Abort => return Err(Status::DEVICE_REMOVED.into()),
             DoorbellStatus::Retry => {}
         }
@@ -156,7 +166,7 @@ impl Ring {
         }
         // Somebody may have rung before the page was rotated, and found it connected afterwards.
         kmd.look(&mut class);
-        Ok(())
+        Ok(true)
     }
 
     /// NotifyWorkSubmission.
@@ -200,6 +210,15 @@ impl Filled for Ring {
     fn disconnect(&self) {
         self.views.disconnect(Disconnect::Abort);
         if let Some(live) = &*self.live.lock() {
+            live.kmd.disconnect(&Passive::here());
+        }
+    }
+
+    fn disconnect_for_now(&self) {
+        let live = self.live.lock();
+
+        self.views.disconnect(Disconnect::Retry);
+        if let Some(live) = &*live {
             live.kmd.disconnect(&Passive::here());
         }
     }

@@ -6,6 +6,7 @@
 use super::context_state::ContextState;
 use crate::ddi::{
     object::Suspension,
+    power::EngineState,
     queue::{
         Fault,
         FaultKind,
@@ -181,6 +182,9 @@ pub(super) trait Told: Kick {
     /// An engine has run it for so long, after another queue if `switched`. In any context; touches
     /// atomics and queues work only.
     fn ran(self: ArcBorrow<'_, Self>, ns: u64, switched: bool);
+
+    /// Its engine is in another state. In any context; touches atomics and queues work only.
+    fn engine_state_changed(&self, state: EngineState);
 }
 
 /// The callbacks of one queue. The KMD has them until it has destroyed the queue, which the end of
@@ -235,6 +239,10 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
     fn faulted(&self, fault: &Fault) {
         self.0.reported().set_fault(fault);
         self.0.as_arc_borrow().kick();
+    }
+
+    fn engine_state_changed(&self, state: EngineState) {
+        self.0.engine_state_changed(state);
     }
 
     fn invalidated(&self) {

@@ -17,6 +17,11 @@ pub(in crate::dxgk) trait Filled: Send + Sync {
     /// Context: may sleep, no locks held.
     fn disconnect(&self);
 
+    /// The process rings no more before it has connected its doorbell again (GPU-22).
+    ///
+    /// Context: may sleep; no locks held that are inside `doorbell::Ring::live`.
+    fn disconnect_for_now(&self);
+
     /// Nothing of it runs any more, once this has returned. May be called more than once.
     ///
     /// Context: may sleep, no locks held.

@@ -46,6 +46,14 @@ pub(crate) trait ListedQueue: Send + Sync {
     /// Context: may sleep, no locks held.
     fn stop(self: Arc<Self>);
 
+    /// Where its work runs.
+    fn node(&self) -> u32;
+
+    /// Its doorbell is disconnected, if it has one, and can be connected again.
+    ///
+    /// Context: may sleep; no locks held that are inside `doorbell::Ring::live`.
+    fn disconnect_doorbell(&self);
+
     /// Its device, if a reset has hit its context.
     fn invalidated(&self) -> Option<&Arc<Device>>;
 

@@ -44,6 +44,7 @@ pub(in crate::dxgk) mod last_faults;
 pub(crate) mod list;
 pub(crate) mod new_item;
 mod others_tests;
+mod power_tests;
 pub(crate) mod queue;
 pub(crate) mod queued_work;
 mod recovery_tests;

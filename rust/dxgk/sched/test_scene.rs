@@ -100,24 +100,34 @@ impl Scene {
 
     /// The same, where calls of the KMD may have to wait.
     pub(super) fn with(pause: Option<Arc<Pause>>) -> Result<Self> {
-        Self::of(pause, None)
+        Self::of(pause, None, false)
+    }
+
+    /// The same, where contexts are suspended at once, instead of by the test.
+    pub(super) fn that_suspends_at_once() -> Result<Self> {
+        Self::of(None, None, true)
     }
 
     /// Whose engines may hang, and whose work may take 10 milliseconds.
     pub(super) fn hanging(hangs: &Arc<Engines>) -> Result<Self> {
-        let scene = Self::of(None, Some(hangs.clone()))?;
+        let scene = Self::of(None, Some(hangs.clone()), false)?;
 
         scene.adapter.recovery.set_delay_ms(10)?;
         Ok(scene)
     }
 
-    fn of(pause: Option<Arc<Pause>>, hangs: Option<Arc<Engines>>) -> Result<Self> {
+    fn of(
+        pause: Option<Arc<Pause>>,
+        hangs: Option<Arc<Engines>>,
+        suspends_at_once: bool,
+    ) -> Result<Self> {
         let client = Client::new()?;
         let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
         let engines = Arc::new(Queues::new(journal.clone()).ok_or(ENOMEM)?, GFP_KERNEL)?;
         let behaviour = || Behaviour {
             queues: Some(engines.clone()),
             pause: pause.clone(),
+            suspends_at_once,
             engines: hangs.clone(),
             ..Behaviour::default()
         };

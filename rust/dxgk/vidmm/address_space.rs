@@ -14,6 +14,7 @@
 //! itself waits, and who moves an allocation that it shares.
 
 use super::{
+    all_contexts::Joined,
     contexts::{
         Contexts,
         SpaceContext, //
@@ -86,6 +87,8 @@ pub(crate) struct AddressSpace {
     pub(crate) clients: ClientSpace,
     /// Who uses its page tables.
     contexts: Arc<Contexts>,
+    /// They are among those of the adapter.
+    _joined: Joined,
     /// Bytes that its devices want to be resident, by group.
     usage: [Atomic<u64>; GROUPS],
     #[pin]
@@ -173,11 +176,13 @@ impl AddressSpace {
     ) -> DxgResult<Arc<Self>> {
         let rules = Rules::new(&adapter.caps.gpu_mmu);
         let (tables, contexts) = PageTables::new(levels, rules, kmd, holder)?;
+        let joined = adapter.contexts.join(&contexts)?;
 
         Ok(pin_arc(
             pin_init!(Self {
                 clients,
                 contexts,
+                _joined: joined,
                 usage: [const { Atomic::new(0) }; GROUPS],
                 state <- new_mutex!(
                     State {

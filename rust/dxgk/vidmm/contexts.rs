@@ -3,8 +3,8 @@
 //! The contexts of an address space: they know where its page tables begin, and do not run while
 //! that changes (MEM-55, MEM-56, MEM-59).
 //!
-//! LOCK: `state` is a mutex, inside `AddressSpace::state`; SuspendContext, ResumeContext and
-//! SetRootPageTable are called under it. Contexts are dropped without it.
+//! LOCK: `state` is a mutex, inside `AddressSpace::state` and `AllContexts::state`; SuspendContext,
+//! ResumeContext and SetRootPageTable are called under it. Contexts are dropped without it.
 
 use crate::{
     ddi::{
@@ -44,8 +44,18 @@ struct State {
     members: RBTree<u64, Member>,
     /// The id of the last suspension.
     last: u32,
-    /// They do not run.
-    are_suspended: bool,
+    /// Why they do not run: a bit for each [`Why`].
+    suspended_for: u8,
+}
+
+/// Why contexts are suspended. They are as long as there is a reason.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Why {
+    /// Their page tables change.
+    PageTables = 1 << 0,
+    /// All contexts of the adapter are.
+    Adapter = 1 << 1,
 }
 
 /// The contexts of one address space.
@@ -80,7 +90,7 @@ impl Contexts {
                         root,
                         members: RBTree::new(),
                         last: 0,
-                        are_suspended: false,
+                        suspended_for: 0,
                     },
                     "Contexts::state"
                 ),
@@ -118,7 +128,7 @@ impl Contexts {
             drop(node);
             return Err(error.into());
         }
-        if state.are_suspended {
+        if state.suspended_for != 0 {
             let id = state.next_id();
             let alone = [(&*kmd, &*suspension)];
 
@@ -138,35 +148,44 @@ impl Contexts {
 
     /// Suspends all of them: on return none runs.
     ///
-    /// Context: may sleep; the lock of the address space.
-    pub(super) fn suspend(&self) {
+    /// Context: may sleep; the lock of the address space, or that of all contexts of the adapter.
+    pub(super) fn suspend(&self, why: Why) {
         let mut state = self.state.lock();
-        let id = state.next_id();
-        let members = state.members.values();
 
-        self.suspensions.suspend(
-            &mut Passive::here(),
-            id,
-            members.map(|member| (&*member.kmd, &*member.suspension)),
-        );
-        state.are_suspended = true;
+        if state.suspended_for == 0 {
+            let id = state.next_id();
+            let members = state.members.values();
+
+            self.suspensions.suspend(
+                &mut Passive::here(),
+                id,
+                members.map(|member| (&*member.kmd, &*member.suspension)),
+            );
+        }
+        // CAST: the bit of the variant.
+        state.suspended_for |= why as u8;
     }
 
-    /// They go on.
+    /// They go on, if there is no other reason.
     ///
     /// Context: as [`Contexts::suspend`].
-    pub(super) fn resume(&self) {
+    pub(super) fn resume(&self, why: Why) {
         let mut state = self.state.lock();
-        let members = state.members.values();
+        let before = state.suspended_for;
 
-        self.suspensions
-            .resume(&mut Passive::here(), members.map(|member| &*member.kmd));
-        state.are_suspended = false;
+        // CAST: the bit of the variant.
+        state.suspended_for = before & !(why as u8);
+        if before != 0 && state.suspended_for == 0 {
+            let members = state.members.values();
+
+            self.suspensions
+                .resume(&mut Passive::here(), members.map(|member| &*member.kmd));
+        }
     }
 
     /// Page tables begin there now; the contexts are suspended. On return nobody uses the old root.
     ///
-    /// Context: as [`Contexts::suspend`].
+    /// Context: may sleep; the lock of the address space.
     pub(super) fn move_root(&self, root: RootPageTable) {
         let class = Passive::here();
         let mut state = self.state.lock();

@@ -18,6 +18,7 @@
 //! fence.
 
 pub(crate) mod address_space;
+pub(in crate::dxgk) mod all_contexts;
 mod aperture;
 pub(in crate::dxgk) mod contexts;
 pub(crate) mod create;

@@ -9,7 +9,10 @@
 //!
 //! A table that is taken out is freed behind the next flush: an engine may look at it until then.
 
-use super::contexts::Contexts;
+use super::contexts::{
+    Contexts,
+    Why, //
+};
 use crate::{
     ddi::{
         class::Passive,
@@ -267,13 +270,13 @@ impl Tables for Store {
 
     fn suspend(&mut self) {
         if let Some(contexts) = &self.contexts {
-            contexts.suspend();
+            contexts.suspend(Why::PageTables);
         }
     }
 
     fn resume(&mut self) {
         if let Some(contexts) = &self.contexts {
-            contexts.resume();
+            contexts.resume(Why::PageTables);
         }
     }
 

@@ -5,7 +5,10 @@
 //! A test shares this with the double by [`Behaviour::doorbells`](super::Behaviour::doorbells), and
 //! names a doorbell by the id that the OS part gave it, or by its turn.
 
-use super::journal::Journal;
+use super::journal::{
+    Journal,
+    Kind, //
+};
 use crate::{
     ddi::{
         class::Passive,
@@ -102,15 +105,16 @@ impl Doorbells {
 
     /// DxgkCbDisconnectDoorbell; false if there is no such doorbell.
     pub fn disconnect(&self, id: u64, why: Disconnect) -> bool {
-        let callbacks = self.with(id, |own| {
+        let own = self.with(id, |own| {
             own.is_connected = false;
-            own.callbacks.clone()
+            (own.cookie, own.callbacks.clone())
         });
 
-        if let Some(callbacks) = &callbacks {
+        if let Some((cookie, callbacks)) = &own {
             callbacks.disconnect(&Passive::here(), why);
+            self.journal.set_rests(Kind::Doorbell, *cookie, true);
         }
-        callbacks.is_some()
+        own.is_some()
     }
 
     /// The next access is told again; false if there is no such doorbell.

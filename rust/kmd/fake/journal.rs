@@ -53,6 +53,9 @@ pub enum Broken {
     TableInUse,
     /// An entry under a spinlock of the OS part (MEM-96).
     SpinLockHeld,
+    /// A power state that it has already, or D3 with a context that runs or a doorbell that is
+    /// connected, or a connection in D3.
+    BadPower,
 }
 
 /// What a cookie stands for.
@@ -83,6 +86,8 @@ struct Slot {
     submitted: Word64,
     /// Up to which it has completed them.
     completed: Word64,
+    /// It is a context that is suspended, or a doorbell that is disconnected.
+    rests: Word32,
 }
 
 /// The journal of one double. The test and the double share it.
@@ -96,6 +101,8 @@ pub struct Journal {
     /// 0 before StartDevice, then STARTED, then STOPPED, then REMOVED.
     stage: Word32,
     inside: Word32,
+    /// 1 in D3.
+    asleep: Word32,
     /// Which allocation each page of the aperture shows, by its cookie; 0 for none.
     aperture: [Word32; APERTURE_PAGES],
 }
@@ -117,6 +124,7 @@ impl Journal {
                 busy_short: word(),
                 submitted: platform::word64(0),
                 completed: platform::word64(0),
+                rests: word(),
             }),
             calls: array::from_fn(|_| word()),
             count: word(),
@@ -124,6 +132,7 @@ impl Journal {
             forgets: word(),
             stage: word(),
             inside: word(),
+            asleep: word(),
             aperture: array::from_fn(|_| word()),
         }
     }
@@ -258,6 +267,7 @@ impl Journal {
                 for (word, parent) in slot.parents.iter().zip(parents) {
                     set(word, u32::try_from(parent).unwrap_or(u32::MAX));
                 }
+                set(&slot.rests, u32::from(kind == Kind::Doorbell));
                 return number;
             }
         }
@@ -374,6 +384,46 @@ impl Journal {
     pub(super) fn submitted(&self, cookie: u64) -> u64 {
         self.slot(cookie)
             .map_or(0, |slot| platform::load_acquire(&slot.submitted))
+    }
+
+    /// A context is suspended, or a doorbell disconnected; or not any more.
+    pub(super) fn set_rests(&self, kind: Kind, cookie: u64, rests: bool) {
+        if !rests && kind == Kind::Doorbell && platform::load32_acquire(&self.asleep) != 0 {
+            self.break_rule(Broken::BadPower);
+        }
+        if let Some(slot) = self.find(kind, cookie) {
+            set(&slot.rests, rests.into());
+        }
+    }
+
+    /// Whether all submissions have completed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.slots.iter().all(|slot| {
+            platform::load_acquire(&slot.completed) == platform::load_acquire(&slot.submitted)
+        })
+    }
+
+    /// SetPowerState, to D3 if it sleeps then.
+    pub(super) fn set_asleep(&self, asleep: bool) {
+        let is_kind = |slot: &Slot, kind: Kind| {
+            // CAST: the number of the variant.
+            platform::load32_acquire(&slot.kind) == kind as u32
+        };
+        let all_rest = self
+            .slots
+            .iter()
+            .filter(|slot| is_kind(slot, Kind::Context) || is_kind(slot, Kind::Doorbell))
+            .all(|slot| platform::load32_acquire(&slot.rests) != 0);
+        let (from, to) = (u32::from(!asleep), u32::from(asleep));
+
+        if !platform::cmpxchg(&self.asleep, from, to) || (asleep && !all_rest) {
+            self.break_rule(Broken::BadPower);
+        }
+    }
+
+    /// Whether it is in D3.
+    pub fn is_asleep(&self) -> bool {
+        platform::load32_acquire(&self.asleep) != 0
     }
 
     fn slot(&self, cookie: u64) -> Option<&Slot> {

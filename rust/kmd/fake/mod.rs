@@ -38,6 +38,7 @@ use crate::{
             PagingOperation,
             RootPageTable, //
         },
+        power::PowerState,
         queue::{
             NodeStatus,
             Submission,
@@ -173,6 +174,7 @@ impl FakeKmd {
 
     /// The context does not run, or runs again.
     fn set_suspended(&self, context: ContextCookie, suspended: bool) {
+        self.journal.set_rests(Kind::Context, context.0, suspended);
         if let Some(mmu) = &self.behaviour.mmu {
             mmu.set_suspended(context.0, suspended);
         }
@@ -407,7 +409,10 @@ impl Kmd for FakeKmd {
 
         self.try_to()?;
         match &self.behaviour.doorbells {
-            Some(doorbells) => doorbells.connect(doorbell.0),
+            Some(doorbells) => {
+                self.journal.set_rests(Kind::Doorbell, doorbell.0, false);
+                doorbells.connect(doorbell.0)
+            }
             None => Err(KmdError::NotSupported),
         }
     }
@@ -417,6 +422,7 @@ impl Kmd for FakeKmd {
         let _alone = self.journal.alone_in_short(Kind::Doorbell, doorbell.0);
 
         self.linger();
+        self.journal.set_rests(Kind::Doorbell, doorbell.0, true);
         if let Some(doorbells) = &self.behaviour.doorbells {
             doorbells.disconnected(doorbell.0);
         }
@@ -602,6 +608,20 @@ impl Kmd for FakeKmd {
             *byte = !*byte;
         }
         Ok(())
+    }
+
+    /// It has done all that was submitted.
+    fn is_idle(&self, _: &Passive) -> bool {
+        let _call = self.enter(Entry::Query);
+
+        self.journal.is_idle()
+    }
+
+    fn set_power_state(&self, _: &Passive, state: PowerState) {
+        let _call = self.enter(Entry::SetPowerState);
+
+        self.linger();
+        self.journal.set_asleep(state == PowerState::D3);
     }
 
     fn preempt_command(&self, _: &Dispatch, node: u32, id: u64) {

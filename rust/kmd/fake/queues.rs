@@ -83,6 +83,9 @@ impl Queues {
 
     /// The end of the suspension `suspension` of this context.
     pub fn suspended(&self, id: u64, suspension: u64) -> bool {
+        if let Some((cookie, _)) = self.find(id) {
+            self.journal.set_rests(Kind::Context, cookie, true);
+        }
         self.tell(id, |callbacks| callbacks.suspended(suspension))
     }
 

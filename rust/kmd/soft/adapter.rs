@@ -362,8 +362,17 @@ impl Adapter {
         if self.is_lost() {
             return Err(KmdError::DeviceRemoved);
         }
-        self.physical_doorbells
-            .connect(&doorbell, |queue| self.look_at_ring(queue))
+
+        let connected = self
+            .physical_doorbells
+            .connect(&doorbell, |queue| self.look_at_ring(queue))?;
+
+        if self.physical_doorbells.config().f1 {
+            if let Some(shell) = self.engine(doorbell.queue.engine) {
+                shell.leave_f1();
+            }
+        }
+        Ok(connected)
     }
 
     /// DisconnectDoorbell. What was rung before is looked at.
@@ -479,6 +488,18 @@ impl Adapter {
         self.engine(node as usize)
             .map(|shell| shell.status())
             .unwrap_or_default()
+    }
+
+    /// Whether no queue has anything to do.
+    pub(super) fn is_idle(&self) -> bool {
+        self.engines.iter().flatten().all(|shell| shell.is_idle())
+    }
+
+    /// SetPowerState: all engines are off, or on again.
+    pub(super) fn set_off(&self, is_off: bool) {
+        for shell in self.engines.iter().flatten() {
+            shell.set_off(is_off);
+        }
     }
 
     /// PreemptCommand. Does not sleep.

@@ -51,6 +51,8 @@ pub struct DoorbellConfig {
     pub global: bool,
     /// Processes call NotifyWorkSubmission after each ring (GPU-25).
     pub notify: bool,
+    /// An engine with nothing to do goes to F1, in which none is connected (GPU-28).
+    pub f1: bool,
 }
 
 impl DoorbellConfig {
@@ -67,6 +69,7 @@ impl Default for DoorbellConfig {
             count: MOST as u32,
             global: false,
             notify: false,
+            f1: false,
         }
     }
 }
@@ -167,7 +170,15 @@ impl Doorbells {
         let _turn = self.connecting.lock();
         let page = match self.page_of(doorbell) {
             Some(page) => page,
-            None => self.take_page(doorbell, &look)?,
+            None => {
+                let page = self.take_page(doorbell, &look)?;
+
+                // What the last process has written to it is nobody else's business.
+                if self.global.is_none() {
+                    platform::clear_doorbell_page(&page);
+                }
+                page
+            }
         };
 
         self.use_now(doorbell);

@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     ddi::{
+        power::EngineState,
         queue::{
             NodeStatus,
             QueueCallbacks, //
@@ -79,6 +80,8 @@ pub(super) struct Core {
     run_list: RunList,
     entries: Entries,
     status: Status,
+    /// In D3 it runs nothing.
+    is_off: bool,
 }
 
 /// What people who watch the engine are told.
@@ -124,6 +127,7 @@ impl Core {
                 contexts: Slab::new()?,
             },
             status: Status::default(),
+            is_off: false,
         })
     }
 
@@ -258,6 +262,42 @@ impl Core {
         self.engine.invalidate(scope, first, last);
     }
 
+    /// It goes to F1, which one queue of those tells that have doorbells.
+    pub(super) fn tell_f1(&mut self) {
+        let filled = |entry: &&mut QueueEntry| entry.object.is_filled_by_process;
+
+        if let Some(entry) = self.entries.queues.iter_mut().find(filled) {
+            entry
+                .callbacks
+                .engine_state_changed(EngineState::TransitionToF1);
+        }
+    }
+
+    /// It is off, so that it runs nothing, or on.
+    pub(super) fn set_off(&mut self, is_off: bool) {
+        self.is_off = is_off;
+    }
+
+    /// Whether no queue has anything to do, suspended or not. Takes as long as there are queues.
+    pub(super) fn is_idle(&mut self, memory: &Reached<'_>) -> bool {
+        let Self {
+            engine, entries, ..
+        } = self;
+        let Entries { queues, contexts } = entries;
+
+        queues.iter_mut().all(|entry| {
+            let context = entry.node.context();
+            let root = context.and_then(|context| contexts.get(context.0));
+
+            if let Some(context) = root {
+                entry.queue.set_root(context.root);
+            }
+            // What a fault or a reset has stopped never runs again.
+            entry.node.state() == State::Faulted
+                || !entry.object.has_submission() && !engine.has_work(&mut entry.queue, memory)
+        })
+    }
+
     /// No work of a context goes on, and the OS part is told so: of the one that ran in the last
     /// slice, if there is `None`.
     pub(super) fn lose(&mut self, context: Option<&Context>) {
@@ -375,6 +415,10 @@ impl Core {
         answers: &Answers,
         wakeup: &Wakeup,
     ) -> Turn {
+        if self.is_off {
+            return Turn::Idle(None);
+        }
+
         let begin = platform::now_ns();
         let Some(index) = self.run_list.next(&mut self.entries, begin) else {
             return Turn::Idle(self.run_list.next_poll_ns(&mut self.entries));

@@ -49,6 +49,7 @@ use crate::{
             PagingOperation,
             RootPageTable, //
         },
+        power::PowerState,
         queue::{
             NodeStatus,
             Submission,
@@ -500,6 +501,17 @@ impl Kmd for SoftKmd {
 
     fn restart_from_timeout(&self, _: &Passive) -> KmdResult {
         self.adapter()?.restart_from_timeout()
+    }
+
+    fn is_idle(&self, _: &Passive) -> bool {
+        self.adapter().is_ok_and(Adapter::is_idle)
+    }
+
+    /// Its memory is that of the machine, and stays.
+    fn set_power_state(&self, _: &Passive, state: PowerState) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.set_off(state == PowerState::D3);
+        }
     }
 }
 

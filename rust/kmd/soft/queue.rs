@@ -122,6 +122,13 @@ impl Queue {
         waiting.doorbell.clone()
     }
 
+    /// Whether there is a submission that the engine has not begun.
+    pub(super) fn has_submission(&self) -> bool {
+        let waiting = self.waiting.lock();
+
+        waiting.submissions.iter().any(Option::is_some)
+    }
+
     /// How many submissions the engine has not begun.
     pub(super) fn waiting(&self) -> u32 {
         // CAST: a few.

@@ -56,7 +56,8 @@ use crate::{
         Shared,
         ShortLock,
         Signalling,
-        Wakeup, //
+        Wakeup,
+        Word32, //
     }, //
 };
 use core::ops::DerefMut;
@@ -74,6 +75,8 @@ pub(super) struct Shell {
     core: Lock<Core>,
     /// Held while a doorbell is made to trap, in which the OS part takes its lock of that.
     trapping: Lock<()>,
+    /// 1 from a connection of a doorbell until the engine goes to F1.
+    connected: Word32,
     /// Whether it answers. No lock is needed for that.
     pub(super) answers: Answers,
 }
@@ -114,6 +117,7 @@ impl Shell {
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
             core: platform::lock!(Core::new(format)?, "soft::Shell::core")?,
             trapping: platform::lock!((), "soft::Shell::trapping")?,
+            connected: platform::word32(0),
             answers: Answers::new(),
         })
     }
@@ -156,6 +160,18 @@ impl Shell {
             }
         }
         self.look_at_ring(queue);
+    }
+
+    /// A doorbell is connected, of an engine that goes to F1 when it has nothing to do.
+    pub(super) fn leave_f1(&self) {
+        platform::cmpxchg(&self.connected, 0, 1);
+    }
+
+    /// There is nothing to do: goes to F1, once after doorbells were connected. May sleep.
+    fn go_to_f1(&self) {
+        if platform::cmpxchg(&self.connected, 1, 0) {
+            self.core.lock().tell_f1();
+        }
     }
 
     /// Returns when no doorbell is made to trap that was when this was called. May sleep.
@@ -274,6 +290,25 @@ impl Shell {
         drop(self.core.lock());
     }
 
+    /// It is off or on: if off, no slice is in progress on return, and none begins. May sleep.
+    pub(super) fn set_off(&self, is_off: bool) {
+        self.core.lock().set_off(is_off);
+        self.wakeup.ring();
+    }
+
+    /// Whether no queue has anything to do. May sleep.
+    pub(super) fn is_idle(&self) -> bool {
+        self.core.lock().is_idle(&self.reached())
+    }
+
+    /// What it reaches of the adapter's memory.
+    fn reached(&self) -> Reached<'_> {
+        Reached {
+            memory: &self.memory,
+            aperture: &self.aperture,
+        }
+    }
+
     /// PreemptCommand.
     ///
     /// Context: does not sleep.
@@ -307,15 +342,10 @@ impl Shell {
 
     /// What it runs, or a context has. It does not wait for the engine. May sleep.
     pub(super) fn debug_info(&self, context: Option<&Context>, info: &mut DebugInfo) {
-        let memory = Reached {
-            memory: &self.memory,
-            aperture: &self.aperture,
-        };
-
         // An engine that only works has the lock for one slice at a time.
         for _ in 0..TRIES {
             if let Some(mut core) = self.core.try_lock() {
-                return core.debug_info(context, &memory, info);
+                return core.debug_info(context, &self.reached(), info);
             }
             platform::nap();
         }
@@ -350,15 +380,9 @@ impl Shell {
             self.look_at_contexts(&mut core),
             self.look_at_queues(&mut core),
         ];
-        let turn = if self.answers.may_run() {
-            let memory = Reached {
-                memory: &self.memory,
-                aperture: &self.aperture,
-            };
-
-            core.slice(&memory, &self.answers, &self.wakeup)
-        } else {
-            Turn::Idle(None)
+        let turn = match self.answers.may_run() {
+            true => core.slice(&self.reached(), &self.answers, &self.wakeup),
+            false => Turn::Idle(None),
         };
 
         match turn {
@@ -426,6 +450,9 @@ impl Run for Shell {
                 Turn::Ran => platform::breathe(),
                 Turn::Emptied(queue) => self.trap(&queue),
                 Turn::Idle(poll) => {
+                    if poll.is_none() {
+                        self.go_to_f1();
+                    }
                     self.polls.set(self.number, poll);
                     self.wakeup.wait(None);
                 }

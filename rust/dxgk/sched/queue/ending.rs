@@ -82,6 +82,10 @@ impl Queue {
 
         if let Some(ring) = ring {
             ring.disconnect();
+            // What is in there is done, although nobody has rung.
+            if !ring.is_idle() {
+                self.adapter().power.wake_for_work();
+            }
         }
         self.advance(Runner::Patient);
 

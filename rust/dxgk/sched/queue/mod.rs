@@ -57,6 +57,7 @@ use crate::{
             self,
             Suspension, //
         },
+        power::EngineState,
         queue::QueueCallbacks, //
     },
     error::{
@@ -355,6 +356,12 @@ impl Told for Queue {
             self.watch();
         }
     }
+
+    fn engine_state_changed(&self, state: EngineState) {
+        match state {
+            EngineState::TransitionToF1 => self.adapter().power.goes_to_f1(self.node),
+        }
+    }
 }
 
 impl ListedQueue for Queue {
@@ -369,6 +376,18 @@ impl ListedQueue for Queue {
 
     fn stop(self: Arc<Self>) {
         self.stop_now();
+    }
+
+    fn node(&self) -> u32 {
+        self.node
+    }
+
+    fn disconnect_doorbell(&self) {
+        let ring = self.state.lock().ring();
+
+        if let Some(ring) = ring {
+            ring.disconnect_for_now();
+        }
     }
 
     fn invalidated(&self) -> Option<&Arc<Device>> {

@@ -106,6 +106,7 @@ impl Queue {
                         // The adapter is removed.
                         self.state.lock().stop();
                     }
+                    self.adapter().power.wake_for_work();
                 }
                 Step::Signal(signal, _) => signal.reached(),
                 Step::Export(point, is_over) => self.export_ends(point, is_over),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! All interleavings of a process that rings once and is silent then, of an engine that looks at
-//! the ring, and of somebody who takes the doorbell away (GPU-23, GPU-32).
+//! the ring, and of somebody who takes the doorbell away, or sends the adapter to sleep (GPU-23,
+//! GPU-28, GPU-32).
 //!
 //! The queue is the one of the module. What processors find at the address of the doorbell, and
 //! what the thread of an engine does with its list, is told again here in a few lines; a lock
@@ -23,6 +24,7 @@ use crate::{
         doorbell::{Disconnect, DoorbellCallbacks},
     },
     kmd::soft::{listed::List, queue::Queue},
+    logic::power::Awake,
     platform::{load_acquire, store_release, wakeup, word64, BoxedWakeup, Shared, Word64},
 };
 
@@ -38,6 +40,12 @@ enum Missing {
     LookAfterConnect,
     /// The rotation comes before the status.
     Order,
+    /// The look for work before D3.
+    LookForWork,
+    /// That look comes before the doorbell is disconnected.
+    WorkBeforeDisconnect,
+    /// A connection does not wake the adapter.
+    Waking,
 }
 
 /// What is at the address of the doorbell.
@@ -83,10 +91,18 @@ struct Scene {
     done: Word64,
     listed: Mutex<List<Queue>>,
     wakeup: BoxedWakeup,
+    /// Whether the adapter sleeps is looked at.
+    power: bool,
+    awake: Awake,
+    /// `Power::turn` and `Ring::live`.
+    turn: Mutex<()>,
+    live: Mutex<()>,
+    /// The engine runs nothing; held for a slice.
+    is_off: Mutex<bool>,
 }
 
 impl Scene {
-    fn new(missing: Missing, first: Page) -> Arc<Self> {
+    fn new(missing: Missing, first: Page, power: bool) -> Arc<Self> {
         let page = Arc::new(Mutex::new(first));
         let queue = Queue::new(1, 0, None, true).unwrap();
         let doorbell: Shared<dyn DoorbellCallbacks> = Shared::new(Pages(page.clone()));
@@ -109,7 +125,75 @@ impl Scene {
             done: word64(0),
             listed: Mutex::new(List::new()),
             wakeup: wakeup().unwrap(),
+            power,
+            awake: Awake::new(),
+            turn: Mutex::new(()),
+            live: Mutex::new(()),
+            is_off: Mutex::new(false),
         })
+    }
+
+    /// What the process calls.
+    fn connect_awake(&self) {
+        if !self.power {
+            return self.connect();
+        }
+        {
+            let _live = self.live.lock().unwrap();
+
+            if self.awake.is_awake() || self.missing == Missing::Waking {
+                return self.connect();
+            }
+        }
+
+        let _turn = self.turn.lock().unwrap();
+
+        if !self.awake.is_awake() {
+            self.switch(false);
+            self.awake.awakes();
+        }
+
+        let _live = self.live.lock().unwrap();
+
+        self.connect();
+    }
+
+    /// D0 to D3, unless there is work.
+    fn power_down(&self) {
+        let _turn = self.turn.lock().unwrap();
+
+        self.awake.falls_asleep();
+        self.switch(true);
+
+        let before = self.is_idle();
+
+        {
+            let _live = self.live.lock().unwrap();
+
+            self.disconnect();
+        }
+
+        let is_idle = match self.missing {
+            Missing::LookForWork => true,
+            Missing::WorkBeforeDisconnect => before,
+            _ => self.is_idle(),
+        };
+
+        if !is_idle {
+            self.awake.awakes();
+            self.switch(false);
+        }
+    }
+
+    fn switch(&self, is_off: bool) {
+        *self.is_off.lock().unwrap() = is_off;
+        self.wakeup.ring();
+    }
+
+    fn is_idle(&self) -> bool {
+        let _core = self.is_off.lock().unwrap();
+
+        self.pointer.load(loom::sync::atomic::Ordering::Relaxed) == load_acquire(&self.done)
     }
 
     fn tell(&self, is_new: bool) {
@@ -184,7 +268,7 @@ impl Scene {
             if load_acquire(&self.status) != RETRY {
                 return;
             }
-            self.connect();
+            self.connect_awake();
         }
     }
 
@@ -193,9 +277,16 @@ impl Scene {
         loop {
             // Before the list: what was told before the stop is looked at.
             let is_stopped = self.wakeup.is_stopped();
-            let listed = self.listed.lock().unwrap().pop();
+            let core = self.power.then(|| self.is_off.lock().unwrap());
+            let is_off = core.as_ref().is_some_and(|core| **core);
+            // What is listed stays there while the engine is off.
+            let listed = match is_off {
+                true => None,
+                false => self.listed.lock().unwrap().pop(),
+            };
 
             if listed.is_none() {
+                drop(core);
                 if is_stopped {
                     return;
                 }
@@ -207,6 +298,7 @@ impl Scene {
 
             fence(SeqCst);
             store_release(&self.done, written);
+            drop(core);
             if !self.queue.traps() {
                 if let Some(doorbell) = self.queue.begin_trap() {
                     doorbell.trap(&Passive::here());
@@ -229,12 +321,14 @@ enum Other {
     Connects,
     /// The GPU sees a store, before or after which the doorbell is taken away.
     SeesAndTakes,
+    /// Sends the adapter to sleep.
+    PowersDown,
 }
 
 /// Rings, and silence after the last one.
 fn silence(missing: Missing, first: Page, other: Other, rings: u64) {
     explore_within(Some(3), move || {
-        let scene = Scene::new(missing, first);
+        let scene = Scene::new(missing, first, other == Other::PowersDown);
         let engine = {
             let scene = scene.clone();
 
@@ -254,6 +348,7 @@ fn silence(missing: Missing, first: Page, other: Other, rings: u64) {
             Other::Nothing => {}
             Other::Takes => scene.disconnect(),
             Other::Connects => scene.connect(),
+            Other::PowersDown => scene.power_down(),
             Other::SeesAndTakes => {
                 scene.see();
                 scene.disconnect();
@@ -302,6 +397,78 @@ fn gpu_23_a_ring_is_seen_although_the_gpu_forgets_it() {
 #[test]
 fn gpu_21_a_ring_is_seen_that_came_before_the_connection() {
     silence(Missing::Nothing, Page::Nothing, Other::Connects, 1);
+}
+
+#[test]
+fn gpu_28_a_ring_is_seen_although_the_adapter_is_sent_to_sleep() {
+    silence(Missing::Nothing, Page::Absent, Other::PowersDown, 1);
+}
+
+#[test]
+fn gpu_28_a_ring_is_seen_although_a_watched_adapter_is_sent_to_sleep() {
+    silence(Missing::Nothing, Page::Present, Other::PowersDown, 1);
+}
+
+#[test]
+fn gpu_28_a_ring_that_finds_no_doorbell_wakes_the_adapter() {
+    silence(Missing::Nothing, Page::Nothing, Other::PowersDown, 1);
+}
+
+#[test]
+#[should_panic(expected = "a ring was lost")]
+fn mutant_gpu_28_it_sleeps_with_work() {
+    silence(Missing::LookForWork, Page::Absent, Other::PowersDown, 1);
+}
+
+#[test]
+#[should_panic(expected = "a ring was lost")]
+fn mutant_gpu_28_work_is_looked_for_before_the_doorbell_is_disconnected() {
+    silence(
+        Missing::WorkBeforeDisconnect,
+        Page::Absent,
+        Other::PowersDown,
+        1,
+    );
+}
+
+#[test]
+#[should_panic(expected = "a ring was lost")]
+fn mutant_gpu_28_a_connection_does_not_wake() {
+    silence(Missing::Waking, Page::Nothing, Other::PowersDown, 1);
+}
+
+/// Work that is submitted while the adapter is sent to sleep; `looks` says whether it is awake.
+fn submission(looks: fn(&Awake) -> bool) {
+    explore_within(None, move || {
+        let scene = Arc::new((Awake::new(), AtomicU64::new(0)));
+        let submits = {
+            let scene = scene.clone();
+
+            spawn(move || {
+                // ORDERING: nothing but the look below makes it visible.
+                scene.1.store(1, loom::sync::atomic::Ordering::Relaxed);
+                !looks(&scene.0)
+            })
+        };
+
+        scene.0.falls_asleep();
+
+        let sleeps = scene.1.load(loom::sync::atomic::Ordering::Relaxed) == 0;
+        let wakes = submits.join().unwrap();
+
+        assert!(wakes || !sleeps, "it sleeps with work");
+    });
+}
+
+#[test]
+fn gpu_28_a_submission_wakes_the_adapter() {
+    submission(Awake::is_awake_for_work);
+}
+
+#[test]
+#[should_panic(expected = "it sleeps with work")]
+fn mutant_gpu_28_a_look_without_a_barrier() {
+    submission(Awake::is_awake);
 }
 
 #[test]

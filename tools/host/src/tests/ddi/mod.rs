@@ -6,6 +6,7 @@
 mod adapters;
 mod double;
 mod ends;
+mod power;
 mod queues;
 mod turns;
 pub(super) mod verifier;

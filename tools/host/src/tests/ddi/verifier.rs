@@ -13,6 +13,7 @@ use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, RootPageTable};
 use crate::ddi::paging::{UnmapApertureSegment, UpdatePageTable};
 use crate::ddi::port::Port;
+use crate::ddi::power::PowerState;
 use crate::ddi::queue::{Fault, FaultKind, QueueCallbacks, Submission};
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
@@ -402,6 +403,19 @@ const WRONG: &[Case] = &[
         Dispatch::below(&mut Passive::here(), |class| {
             made.kmd.calibrate_gpu_clock(class, 99, 0);
         });
+    }),
+    (Rule::BadPower, Entry::SetPowerState, |made| {
+        made.kmd.set_power_state(&Passive::here(), PowerState::D0);
+    }),
+    (Rule::BadPower, Entry::SetPowerState, |made| {
+        for context in [made.packets, made.hardware] {
+            Dispatch::below(&mut Passive::here(), |class| {
+                made.kmd.suspend_context(class, context, 1)
+            });
+        }
+        for _ in 0..2 {
+            made.kmd.set_power_state(&Passive::here(), PowerState::D3);
+        }
     }),
     (Rule::BadNotice, Entry::NotifyAllocationEnd, |made| {
         for _ in 0..2 {

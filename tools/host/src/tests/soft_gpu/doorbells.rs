@@ -5,8 +5,10 @@
 
 use std::sync::atomic::{fence, AtomicBool, Ordering::SeqCst};
 use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
 
-use super::{started, word, Commands, Ear, Scene, CODE, DATA, PAGE};
+use super::{started, word, Commands, Ear, Scene, CODE, DATA, LIMIT, PAGE};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::doorbell::{CreateDoorbellArgs, Disconnect, DoorbellCallbacks};
 use crate::ddi::object::{Context, Doorbell, HwQueue};
@@ -379,6 +381,77 @@ fn gpu_14_gpu_31_doorbells_that_are_refused() {
     // What is made has an end.
     drop(Doorbell::create(&queue, &Passive::here(), &args(0, PAGE, &callbacks)).unwrap());
     assert_eq!(CODE % PAGE, 0);
+}
+
+/// An engine that goes to F1 tells so once after each connection, when it has nothing to do.
+#[test]
+fn gpu_28_an_engine_without_work_goes_to_f1() {
+    for f1 in [false, true] {
+        let port = with_doorbells(DoorbellConfig {
+            f1,
+            ..DoorbellConfig::default()
+        });
+        let scene = Scene::new(&port, 1);
+        let ear = Shared::new(Ear::default());
+        let context = context(&scene, &ear);
+        let mut user = User::new(&scene, &context, 0, &ear);
+
+        for round in 1..=5 {
+            user.run(&ear);
+            if !f1 {
+                continue;
+            }
+            // The part of the OS: it disconnects the doorbell, and the queue looks once more.
+            ear.wait(|told| told.f1 == round);
+            user.views.disconnect(&Passive::here(), Disconnect::Retry);
+            user.doorbell.as_ref().unwrap().disconnect(&Passive::here());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            assert_eq!(ear.told().f1, round);
+        }
+        assert_eq!(ear.told().f1, if f1 { 5 } else { 0 });
+    }
+}
+
+/// What is in a ring is work, whether somebody has rung or not.
+#[test]
+fn gpu_28_a_ring_with_something_in_it_is_work() {
+    let port = started(Config::default());
+    let scene = Scene::new(&port, 1);
+    let ear = Shared::new(Ear::default());
+    let context = context(&scene, &ear);
+    let mut user = User::new(&scene, &context, 0, &ear);
+    let is_idle = || port.enter().unwrap().is_idle(&Passive::here());
+    // Not while the ear is held: the engine tells something while it is held itself.
+    let becomes_idle = || {
+        let end = Instant::now() + LIMIT;
+
+        while !is_idle() {
+            assert!(Instant::now() < end, "it is never idle");
+            thread::yield_now();
+        }
+    };
+
+    assert!(is_idle());
+    user.run(&ear);
+    // The value may be there a moment before the end of its packet.
+    becomes_idle();
+    context.suspend(&mut Passive::here(), 1).unwrap();
+    ear.wait(|told| told.suspended == [1]);
+    assert!(is_idle());
+
+    let value = user.write();
+
+    assert!(!is_idle());
+    user.submit();
+    assert!(!is_idle());
+    context.resume(&mut Passive::here()).unwrap();
+    ear.wait(|_| word(&scene.data, 0) == value);
+    becomes_idle();
+    // A control page that is not there any more is for the next step to find.
+    context.suspend(&mut Passive::here(), 2).unwrap();
+    ear.wait(|told| told.suspended == [1, 2]);
+    scene.space.unmap(CONTROL);
+    assert!(!is_idle());
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod aperture;
 mod doorbells;
 mod ends;
 mod memory;
+mod power;
 mod profiles;
 mod recovery;
 mod slab;
@@ -26,6 +27,7 @@ use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, Device, HwQueue, Process, TableUpdate};
 use crate::ddi::paging::{Entries, PageEntry, PageSize, PageTableEntry, RootPageTable};
 use crate::ddi::port::Port;
+use crate::ddi::power::EngineState;
 use crate::ddi::queue::{Fault, QueueCallbacks, Submission};
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
@@ -53,6 +55,7 @@ struct Told {
     signaled: u32,
     faults: Vec<Fault>,
     suspended: Vec<u64>,
+    f1: u32,
     invalidated: u32,
     waited_ns: u64,
     polled_ns: u64,
@@ -132,6 +135,11 @@ impl QueueCallbacks for Ear {
 
     fn faulted(&self, fault: &Fault) {
         self.hear(|told| told.faults.push(*fault));
+    }
+
+    fn engine_state_changed(&self, state: EngineState) {
+        assert_eq!(state, EngineState::TransitionToF1);
+        self.hear(|told| told.f1 += 1);
     }
 
     fn waited(&self, ns: u64) {
