@@ -61,8 +61,9 @@ miri: ## run the rules and the client crate under Miri, where a toolchain of the
 	@tools/host/check miri
 
 .PHONY: fuzz
-fuzz: ## fuzz the core of the software GPU for FUZZ_SECONDS (60), led by coverage
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run
+fuzz: ## fuzz the core of the software GPU twice for FUZZ_SECONDS (60), led by coverage
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run engine
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run ring
 
 .PHONY: test-vm
 test-vm: ## run the tests in the virtual machine

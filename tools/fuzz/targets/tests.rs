@@ -6,5 +6,7 @@
 mod machine;
 #[path = "../../host/src/tests/engine/play.rs"]
 pub(crate) mod play;
+#[path = "../../host/src/tests/engine/play_ring.rs"]
+pub(crate) mod play_ring;
 #[path = "../../host/src/tests/engine/program.rs"]
 mod program;

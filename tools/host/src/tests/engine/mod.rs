@@ -18,6 +18,8 @@ mod message_passing;
 mod packets;
 #[cfg(not(loom))]
 mod play;
+#[cfg(not(loom))]
+mod play_ring;
 #[cfg_attr(loom, allow(dead_code))]
 mod program;
 #[cfg(not(loom))]

@@ -38,7 +38,7 @@ pub struct Seen {
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
-    fn byte(&mut self) -> u8 {
+    pub(super) fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((first, rest)) => {
                 self.0 = rest;
@@ -48,16 +48,16 @@ impl Choices<'_> {
         }
     }
 
-    fn below(&mut self, end: u8) -> u8 {
+    pub(super) fn below(&mut self, end: u8) -> u8 {
         self.byte() % end
     }
 
-    fn dword(&mut self) -> u32 {
+    pub(super) fn dword(&mut self) -> u32 {
         u32::from_le_bytes([self.byte(), self.byte(), self.byte(), self.byte()])
     }
 
     /// A value that is often at an edge.
-    fn qword(&mut self) -> u64 {
+    pub(super) fn qword(&mut self) -> u64 {
         match self.below(8) {
             0 => 0,
             1 => 1,
@@ -130,7 +130,7 @@ fn program(choices: &mut Choices<'_>) -> Vec<u32> {
 }
 
 /// The machine and its program. The rest of the choices is for the run.
-fn machine(choices: &mut Choices<'_>) -> (Machine, usize) {
+pub(super) fn machine(choices: &mut Choices<'_>) -> (Machine, usize) {
     let privilege = if choices.byte() % 4 == 0 {
         Privilege::Paging
     } else {

@@ -5,6 +5,7 @@
 use proptest::prelude::*;
 
 use super::play::{leaves, play};
+use super::play_ring::{play_ring, Ends};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
@@ -14,6 +15,17 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..1500),
     ) {
         play(&bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn gpu_15_gpu_16_gpu_112_any_ring_ends_within_its_budget_and_without_a_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..1500),
+    ) {
+        play_ring(&bytes);
     }
 }
 
@@ -65,5 +77,34 @@ fn the_choices_of_these_tests_reach_every_end() {
     assert!(
         done > 10 && faulted > 50 && blocked > 10 && ran > 100,
         "{done} done, {faulted} faulted, {blocked} blocked, {ran} others"
+    );
+}
+
+#[test]
+fn the_choices_of_rings_reach_every_end() {
+    let mut state = 1_u32;
+    let mut next = || {
+        state = state.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+        (state >> 16) as u8
+    };
+    let mut all = Ends::default();
+
+    for length in 0..1000 {
+        let bytes: Vec<u8> = (0..length).map(|_| next()).collect();
+        let Ends {
+            idle,
+            ran,
+            blocked,
+            faulted,
+        } = play_ring(&bytes);
+
+        all.idle += idle;
+        all.ran += ran;
+        all.blocked += blocked;
+        all.faulted += faulted;
+    }
+    assert!(
+        all.idle > 100 && all.ran > 100 && all.blocked > 10 && all.faulted > 50,
+        "{all:?}"
     );
 }
