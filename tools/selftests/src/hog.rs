@@ -2,10 +2,12 @@
 //! Work of the GPU that does not end by itself.
 
 use opendxg::pm4::{Atomic, Compare, Interrupt, Pm4};
+use opendxg::uapi::OPENDXG_RING_WRITE_POINTER;
 use opendxg::{Context, GpuMap, GpuReserve, GpuUpdate, MonitoredFence, Reservation};
 
 use crate::gpu::{one, Buffer, Commands, Gpu, PAGE, READ_WRITE};
 use crate::time::eventually;
+use crate::user_queue::user_queue;
 use crate::TestResult;
 
 /// What keeps engines, queues or the pager busy, or waits, for ever.
@@ -27,11 +29,14 @@ pub enum Hog {
     Updates,
     /// A packet that takes its time.
     Delay,
+    /// A ring that the process fills by itself, with a call of a buffer that leads back to its
+    /// beginning. The context's queue waits for it.
+    Ring,
 }
 
 impl Hog {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Loop,
         Self::Copies,
         Self::Interrupts,
@@ -40,6 +45,7 @@ impl Hog {
         Self::Embrace,
         Self::Updates,
         Self::Delay,
+        Self::Ring,
     ];
 
     /// Begins this work on the context's queue, and on others of the device where that takes
@@ -50,6 +56,7 @@ impl Hog {
             commands: Vec::new(),
             contexts: Vec::new(),
             fences: Vec::new(),
+            rings: Vec::new(),
             word,
         };
         let word = &busy.word;
@@ -75,6 +82,7 @@ impl Hog {
                 once(gpu, &mut busy, &spin)?;
             }
             Self::Delay => once(gpu, &mut busy, &count.delay(u32::MAX))?,
+            Self::Ring => ring(gpu, &mut busy, count)?,
             Self::Embrace => {
                 let (f, g) = (gpu.device().create_fence(0)?, gpu.device().create_fence(0)?);
                 let other = gpu.device().create_context(1)?;
@@ -132,6 +140,8 @@ pub struct Busy {
     commands: Vec<Commands>,
     contexts: Vec<Context>,
     fences: Vec<MonitoredFence>,
+    /// Rings and their control pages.
+    rings: Vec<Buffer>,
     word: Buffer,
 }
 
@@ -154,20 +164,49 @@ impl Busy {
 
     /// How many things it is made of besides its memory.
     pub fn parts(&self) -> usize {
-        self.commands.len() + self.contexts.len() + self.fences.len()
+        self.commands.len() + self.contexts.len() + self.fences.len() + self.rings.len()
     }
 }
 
-/// Submits commands that are executed again and again.
-fn looped(gpu: &Gpu, busy: &mut Busy, body: Pm4) -> TestResult {
+/// Commands that are executed again and again.
+fn endless(gpu: &Gpu, body: Pm4) -> TestResult<Commands> {
     // The buffer has its own address in it.
     let chain = 4;
     let bytes = (body.len() as u64 + chain) * 4;
     let commands = gpu.commands(&body.clone().pad_to(body.len() + chain as usize))?;
     let body = body.chain(commands.address(), bytes);
     commands.buffer().write(0, body.words());
+    Ok(commands)
+}
+
+/// Submits commands that are executed again and again.
+fn looped(gpu: &Gpu, busy: &mut Busy, body: Pm4) -> TestResult {
+    let commands = endless(gpu, body)?;
     gpu.submit(&commands)?;
     busy.commands.push(commands);
+    Ok(())
+}
+
+/// Has a ring call them. The queue and its doorbell go with their context.
+fn ring(gpu: &Gpu, busy: &mut Busy, body: Pm4) -> TestResult {
+    let commands = endless(gpu, body)?;
+    let call = Pm4::new().indirect(commands.address(), commands.length().into());
+    let context = gpu.device().create_hw_context(1)?;
+    {
+        let queue = user_queue(&context)?;
+        let (ring, control) = (gpu.buffer(PAGE)?, gpu.buffer(PAGE)?);
+        let doorbell = queue.create_doorbell(ring.allocation(), control.allocation())?;
+        let written = call.len() as u64;
+        gpu.context().wait(&one(queue.progress(), 1))?;
+        doorbell.set_last_queued(1);
+        ring.write(0, call.words());
+        control.set64(OPENDXG_RING_WRITE_POINTER.into(), written);
+        doorbell.submit(written)?;
+        let _with_context = (doorbell.into_raw(), queue.into_raw());
+        busy.rings.extend([ring, control]);
+    }
+    busy.commands.push(commands);
+    busy.contexts.push(context);
     Ok(())
 }
 

@@ -53,6 +53,11 @@ impl<'a> UserQueue<'a> {
         &self.doorbell
     }
 
+    /// The doorbell, without the memory.
+    pub fn into_doorbell(self) -> Doorbell<'a> {
+        self.doorbell
+    }
+
     /// The memory of the ring.
     pub fn ring(&self) -> &Buffer {
         &self.ring

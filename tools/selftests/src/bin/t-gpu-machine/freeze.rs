@@ -72,7 +72,7 @@ fn all_freeze() -> TestResult {
 
 /// Whether it does something all the time that shows.
 fn counts(hog: Hog) -> bool {
-    matches!(hog, Hog::Loop | Hog::Copies | Hog::Interrupts)
+    matches!(hog, Hog::Loop | Hog::Copies | Hog::Interrupts | Hog::Ring)
 }
 
 fn engines() -> TestResult {

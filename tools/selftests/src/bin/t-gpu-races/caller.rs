@@ -12,6 +12,7 @@ use opendxg::{
 use selftests::gpu::{one, Commands, Gpu, BLOCK, PAGE, READ_WRITE};
 use selftests::rounds::Dice;
 use selftests::time::eventually;
+use selftests::user_queue::{user_queue, UserQueue};
 use selftests::TestResult;
 
 /// Contexts, allocations, ranges and paging queues at a time.
@@ -43,9 +44,10 @@ pub(crate) struct Caller {
 type Step = fn(&mut Caller) -> TestResult;
 
 /// All of them.
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 21] = [
     Caller::contexts,
     Caller::hw_queue,
+    Caller::user_queue,
     Caller::paging_queues,
     Caller::memories,
     Caller::memories,
@@ -146,6 +148,30 @@ impl Caller {
         // With what is left in them.
         drop(first);
         Ok(second.destroy()?)
+    }
+
+    /// A queue that is filled by hand, with work that may be left in it.
+    fn user_queue(&mut self) -> TestResult {
+        let (node, ends) = (self.dice.below(3), self.pick(3));
+        let context = self.device().create_hw_context(node)?;
+        let queue = user_queue(&context)?;
+        let user = UserQueue::new(&self.gpu, &queue)?;
+        for _ in 0..self.pick(4) {
+            user.submit(&Pm4::new().delay(10))?;
+        }
+        match ends {
+            // The doorbell, the queue, or the context first.
+            0 => drop(user),
+            1 => {
+                let _with_queue = user.into_doorbell().into_raw();
+                queue.destroy()?;
+            }
+            _ => {
+                let _with_context = (user.into_doorbell().into_raw(), queue.into_raw());
+                context.destroy()?;
+            }
+        }
+        Ok(())
     }
 
     fn paging_queues(&mut self) -> TestResult {

@@ -2,7 +2,9 @@
 //! Hardware queues that the process fills by itself: rings, control pages, doorbells.
 
 mod ends;
+mod power;
 mod refusals;
+mod removal;
 mod rings;
 mod victims;
 
@@ -14,5 +16,7 @@ pub(crate) fn main() {
         .with(refusals::tests)
         .with(victims::tests)
         .with(ends::tests)
+        .with(power::tests)
+        .with(removal::tests)
         .run()
 }
