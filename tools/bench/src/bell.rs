@@ -24,7 +24,7 @@ pub fn user_queue(context: &Context) -> HwQueue<'_> {
         .expect("create a HW queue for user-mode submission")
 }
 
-/// A queue with a ring of one page and a doorbell. Each submission is one packet, which stores the
+/// A queue with a ring of one page and a doorbell. The last packet of each submission stores the
 /// next value of the progress fence.
 #[derive(Debug)]
 pub struct Bell<'a> {
@@ -67,17 +67,25 @@ impl<'a> Bell<'a> {
 
     /// Submits a packet; returns the value that it stores.
     pub fn submit(&self) -> u64 {
+        self.submit_after(&Pm4::new())
+    }
+
+    /// Submits a packet behind others.
+    fn submit_after(&self, packets: &Pm4) -> u64 {
         let value = self.last.get() + 1;
         let progress = self.doorbell.queue().progress().gpu_address();
-        let packet = Pm4::new().signal(progress, value);
+        let mut packets = packets.clone().signal(progress, value);
+        if packets.len() % 2 != 0 {
+            packets = packets.nop(0);
+        }
         let start = self.written.get();
-        // A packet of eight dwords does not go round the end of the ring.
-        for (place, pair) in (start / 2..).zip(packet.words().chunks(2)) {
+        // Two dwords at a time, which may be on both sides of the end of the ring.
+        for (place, pair) in (start / 2..).zip(packets.words().chunks(2)) {
             let pair = u64::from(pair[0]) | (u64::from(pair[1]) << 32);
             self.word(0, place % (PAGE / 8))
                 .store(pair, Ordering::Relaxed);
         }
-        let written = start + packet.len() as u64;
+        let written = start + packets.len() as u64;
         self.last.set(value);
         self.written.set(written);
         self.doorbell.set_last_queued(value);
@@ -96,7 +104,12 @@ impl<'a> Bell<'a> {
 
     /// Submits a packet and looks at the progress value until it is done.
     pub fn run_looking(&self) {
-        let value = self.submit();
+        self.run_after(&Pm4::new());
+    }
+
+    /// The same with other packets before it.
+    pub fn run_after(&self, packets: &Pm4) {
+        let value = self.submit_after(packets);
         while !self.doorbell.queue().progress().is_reached(value) {
             std::thread::yield_now();
         }

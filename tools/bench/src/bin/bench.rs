@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    crowd, gpu, idle, lifecycle, objects, open, ping_pong, population, process, queued_wait,
-    satisfied, signal, sync_files, waiters, Bench,
+    crowd, doorbells, gpu, idle, lifecycle, objects, open, ping_pong, population, process,
+    queued_wait, satisfied, signal, sync_files, waiters, Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -151,7 +151,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(wrong.count() > 0))
 }
 
-fn measure(options: &Options, runner: &mut Runner, bench: Bench) -> Report {
+fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     let began = Instant::now();
     let mut counts = Vec::new();
     let wants = |group| options.wants(group);
@@ -191,6 +191,12 @@ fn measure(options: &Options, runner: &mut Runner, bench: Bench) -> Report {
     }
     if wants("submit") {
         gpu::submit(runner, &bench, options.plan(100, 100, 15));
+    }
+    if wants(doorbells::START) {
+        doorbells::start(runner, &bench, options.plan(50, 50, 10));
+    }
+    if wants(doorbells::SHARED) {
+        doorbells::shared(runner, &mut bench, options.plan(30, 64, 20));
     }
     if wants("queued-wait") {
         let plan = options.plan(50, 5, 15);

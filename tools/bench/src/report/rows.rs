@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which ratios are reported, and which of them have a target.
 
+use crate::subjects::doorbells::{names_of_rings::*, SHARED, START};
 use crate::subjects::gpu::names_of_work::*;
 use crate::subjects::names::*;
 use crate::subjects::objects::operations::{self, *};
-use crate::subjects::{crowd, gpu, population, waiters};
+use crate::subjects::{crowd, doorbells, gpu, population, waiters};
 
 /// A ratio to report.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +123,7 @@ const FIXED: &[Row] = &[
     row("submit", DOORBELL_LOOKING, HW_QUEUE, None, "no call at all"),
     row("submit", COMMAND, VIRTGPU, None, VIRTGPU_NOTE),
     row("submit", HW_QUEUE, VIRTGPU, None, "the same"),
+    row(START, ASLEEP, AWAKE, None, "the ring is a page fault, and the engine a thread that wakes up"),
     row("queued-wait", HOP, NEXT, None, "what it costs to go on in another engine"),
     row("queued-wait", STORE, HOP, None, "the engine stores to the fence itself"),
     row("queued-wait", POLL, HOP, None, "the engines look at memory again and again"),
@@ -190,6 +192,14 @@ pub fn all() -> Vec<Row> {
             note: "by size, with submission and wait",
         }));
     }
+    rows.extend(doorbells::QUEUES.map(|at| Row {
+        group: SHARED,
+        ours: (ONE, at),
+        theirs: (EACH, at),
+        unit: None,
+        target: None,
+        note: "each ring takes the doorbell from another queue, by the number of queues",
+    }));
     let (few, many) = (gpu::QUEUES[0], gpu::QUEUES[gpu::QUEUES.len() - 1]);
     for name in [HW_QUEUE, COMMAND] {
         rows.push(Row {

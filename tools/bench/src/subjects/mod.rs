@@ -3,6 +3,7 @@
 
 pub mod balls;
 pub mod crowd;
+pub mod doorbells;
 pub mod gpu;
 pub mod idle;
 pub mod lifecycle;
