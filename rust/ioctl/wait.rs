@@ -26,7 +26,7 @@ use crate::{
                 InterruptedWaits,
                 SameCall, //
             }, //
-        }, //
+        },
     },
     error::{
         DxgError,
@@ -82,19 +82,19 @@ impl From<Refusal> for DxgError {
     }
 }
 
-/// An array of the caller, copied once. One of up to `N` elements needs no allocation.
-struct Array<T, const N: usize = ON_STACK> {
-    on_stack: [T; N],
+/// An array of the caller, copied once. A short one needs no allocation.
+struct Array<T> {
+    on_stack: [T; ON_STACK],
     many: Option<KVVec<T>>,
     len: usize,
 }
 
-impl<T: user::Plain, const N: usize> Array<T, N> {
+impl<T: user::Plain> Array<T> {
     fn read(addr: u64, count: u32) -> DxgResult<Self> {
         // CAST: bounded by `MAX_OBJECTS`.
         let len = count as usize;
         let mut array = Self {
-            on_stack: [user::zeroed(); N],
+            on_stack: [user::zeroed(); ON_STACK],
             many: None,
             len,
         };
@@ -304,37 +304,57 @@ impl Request {
     }
 }
 
+/// Signals several fences.
+#[inline(never)]
+fn signal_list(
+    call: Call<'_>,
+    args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
+    allow_rewind: bool,
+) -> DxgResult {
+    let request = Request::of_signal(args)?;
+
+    // CAST: 32 bits fit a usize.
+    match request.count as usize {
+        count if count <= ON_STACK => request.signal_some::<ON_STACK>(call, allow_rewind),
+        count if count <= LOOKUPS => request.signal_some::<LOOKUPS>(call, allow_rewind),
+        _ => request.with_all(
+            call,
+            |rights| rights.signal,
+            |_, elements| signal_each(elements, allow_rewind),
+        ),
+    }
+}
+
 impl Request {
-    /// Signals several fences.
-    #[inline(never)]
-    fn signal_list(self, call: Call<'_>, allow_rewind: bool) -> DxgResult {
-        // CAST: 32 bits fit a usize.
-        match self.count as usize {
-            ..=ON_STACK => self.signal_some::<ON_STACK>(call, allow_rewind),
-            ..=LOOKUPS => self.signal_some::<LOOKUPS>(call, allow_rewind),
-            _ => self.with_all(
-                call,
-                |rights| rights.signal,
-                |_, elements| signal_each(elements, allow_rewind),
-            ),
-        }
+    /// What a signal asks for.
+    #[inline(always)]
+    fn of_signal(args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU) -> DxgResult<Self> {
+        Self::new(
+            args.hDevice,
+            args.ObjectHandleArray,
+            args.FenceValueArray,
+            args.ObjectCount,
+        )
     }
 
     /// Signals up to `N` fences. As long as they release nobody this is done under the lock of the
     /// handle table, and they need no references.
     #[inline(never)]
     fn signal_some<const N: usize>(self, call: Call<'_>, allow_rewind: bool) -> DxgResult {
-        let locals = Array::<u32, N>::read(self.handles, self.count)?;
-        let values = Array::<u64, N>::read(self.values, self.count)?;
-        let mut rest = KVVec::with_capacity(locals.as_slice().len(), GFP_KERNEL_ACCOUNT)?;
+        let (mut locals, mut values) = ([0; N], [0; N]);
+        // CAST: 32 bits fit a usize.
+        let locals = locals.get_mut(..self.count as usize);
+        let values = values.get_mut(..self.count as usize);
+        let (Some(locals), Some(values)) = (locals, values) else {
+            return Err(Status::INVALID_PARAMETER.into());
+        };
 
-        self.signal_alone::<N>(
-            call,
-            locals.as_slice(),
-            values.as_slice(),
-            allow_rewind,
-            &mut rest,
-        )?;
+        user::read_slice(self.handles, locals)?;
+        user::read_slice(self.values, values)?;
+
+        let mut rest = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
+
+        self.signal_alone::<N>(call, locals, values, allow_rewind, &mut rest)?;
         signal_each(&rest, allow_rewind)
     }
 
@@ -359,7 +379,12 @@ impl Request {
 
         let mut is_alone = true;
 
-        for (fence, value) in fences.iter().flatten().zip(values) {
+        for (place, value) in fences.iter().zip(values) {
+            // All are there: the check would have failed.
+            let Some(fence) = place else {
+                break;
+            };
+
             is_alone = is_alone && fence.signal_alone(*value, allow_rewind)?;
             if !is_alone {
                 // There is room for all of them.
@@ -403,17 +428,11 @@ pub(super) fn signal_from_cpu(
     args: &D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
 ) -> DxgResult {
     let allow_rewind = wait_rules::signal_flags(args.Flags)?;
-    let request = Request::new(
-        args.hDevice,
-        args.ObjectHandleArray,
-        args.FenceValueArray,
-        args.ObjectCount,
-    )?;
 
-    if request.count != 1 {
-        return request.signal_list(call, allow_rewind);
+    if args.ObjectCount != 1 {
+        return signal_list(call, args, allow_rewind);
     }
-    request.with_elements(
+    Request::of_signal(args)?.with_elements(
         call,
         |rights| rights.signal,
         |fence, value| Ok(fence.signal_alone(value, allow_rewind)?),

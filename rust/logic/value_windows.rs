@@ -5,8 +5,8 @@
 //! A *window* is a range of addresses with a place for each of 64 pages, which come and go. So a
 //! process needs one mapping for 64 fences, and in the steady state makes and removes none.
 //!
-//! If the process has unmapped, moved or replaced a place by itself, nobody knows what it shows. The
-//! window is *spoiled* then: it gets no page any more, and goes when its last place comes back.
+//! If the process has unmapped, moved or replaced a place by itself, nobody knows what it shows.
+//! The window is *spoiled* then: it gets no page any more, and goes when its last place comes back.
 //!
 //! The list of windows is the caller's. Windows with room, and entries without a window, are found
 //! without a search.

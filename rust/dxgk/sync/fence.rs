@@ -276,7 +276,7 @@ impl Fence {
     /// The same, if nobody is released by it; otherwise nothing is done, and it is false.
     ///
     /// Context: no lock but that of a handle table. Allocates and frees nothing, wakes nobody.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn signal_alone(
         &self,
         value: u64,

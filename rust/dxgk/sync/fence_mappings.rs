@@ -76,9 +76,9 @@ impl Shared {
         Some(Shown { window, place })
     }
 
-    /// Adds a window and takes a place in it, if the list has room, for which `more` may be a longer
-    /// list than the present one. What is not needed is left in `more`, to be dropped without the
-    /// lock.
+    /// Adds a window and takes a place in it, if the list has room, for which `more` may be a
+    /// longer list than the present one. What is not needed is left in `more`, to be dropped
+    /// without the lock.
     fn add(&mut self, window: ValueWindow, more: &mut KVVec<Window<ValueWindow>>) -> Option<Shown> {
         if self.list.len() == self.list.capacity() && more.capacity() > self.list.len() {
             mem::swap(&mut self.list, more);

@@ -7,8 +7,8 @@
 //! never share a common page.
 //!
 //! A common page is mapped in its process as long as the process has a handle of any fence in it,
-//! even if other references keep the fence (FEN-12). Then it is *idle*. The pool keeps the last page
-//! that became idle, mapped, until the process closes the device, so that a process whose only
+//! even if other references keep the fence (FEN-12). Then it is *idle*. The pool keeps the last
+//! page that became idle, mapped, until the process closes the device, so that a process whose only
 //! fence comes and goes maps nothing. Each other one leaves the pool.
 //!
 //! A slot comes back when the memory of its fence goes. Any task may do that; it unmaps nothing.

@@ -468,9 +468,9 @@ fn moved_place_shows_no_other_fence(back: bool) -> TestResult {
         ensure_eq!(other.value(), number);
     }
     let now = if back { page_of(address) } else { place };
-    ensure_eq!(look(now.cast()), 7);
+    ensure_eq!(look(now.cast::<u64>()), 7);
     drop(others);
-    ensure_eq!(look(now.cast()), 7);
+    ensure_eq!(look(now.cast::<u64>()), 7);
     // SAFETY: nobody reads there any more.
     ensure_eq!(unsafe { libc::munmap(now, PAGE) }, 0);
     Ok(())
@@ -591,7 +591,7 @@ fn replaced_page() -> TestResult {
         own = page;
         put_own_memory(page)
     })?;
-    ensure_eq!(look(own.cast()), 0xfeed);
+    ensure_eq!(look(own.cast::<u64>()), 0xfeed);
     Ok(())
 }
 
@@ -657,11 +657,17 @@ fn child_sees_no_later_fence(forget: bool) -> TestResult {
     drop(many(&device, 2)?);
     fence.destroy()?;
     // The page is checked for this one, and all its other places are free.
+    let mut elsewhere = Vec::new();
     let last = (0..400).find_map(|_| {
         let fence = device.create_fence(3).ok()?;
-        (page_of(fence.value_address()) == page).then_some(fence)
+        if page_of(fence.value_address()) == page {
+            return Some(fence);
+        }
+        elsewhere.push(fence);
+        None
     });
     ensure!(last.is_some(), "no place is used again");
+    drop(elsewhere);
     let gate = Gate::new()?;
     let child = Child::spawn(|| {
         gate.wait()?;

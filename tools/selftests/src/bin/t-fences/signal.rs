@@ -23,6 +23,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             partial,
         )
         .test(
+            "FEN-31 FEN-36 lists in which one fence releases somebody, and one is refused",
+            lists,
+        )
+        .test(
             "FEN-36 FEN-54 rights are checked before any effect",
             rights_first,
         )
@@ -31,6 +35,55 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "FEN-17 the same object several times in a signal",
             duplicates,
         )
+}
+
+/// Lists of each length that is handled in its own way. Somebody waits for one of the fences, and
+/// the value of another one may be refused.
+fn lists() -> TestResult {
+    let device = fixture::device()?;
+    for length in [2, 4, 5, 64, 65] {
+        let places = [0, length / 2, length - 1];
+        for (waited, refused) in places
+            .into_iter()
+            .flat_map(|waited| [None, Some(0), Some(length - 1)].map(|refused| (waited, refused)))
+        {
+            let what = format!("{length} fences, {waited} releases, {refused:?} is refused");
+            let fences = (0..length)
+                .map(|place| device.create_fence(if refused == Some(place) { 9 } else { 0 }))
+                .collect::<opendxg::Result<Vec<_>>>()?;
+            let event = EventFd::new()?;
+            fences[waited].wait_async(10, &event)?;
+            let list =
+                fences
+                    .iter()
+                    .enumerate()
+                    .fold(FenceValues::new(), |list, (place, fence)| {
+                        match place == waited {
+                            true => list.with(fence, 10),
+                            false => list.with(fence, 5),
+                        }
+                    });
+            let outcome = device.signal(&list, SignalFlags::empty());
+            // That of the fence somebody waits for is higher than what it begins with.
+            let refused = refused.filter(|refused| *refused != waited);
+            match refused {
+                Some(_) => fails_with(outcome, Status::INVALID_PARAMETER)?,
+                None => outcome?,
+            }
+            let end = refused.unwrap_or(length);
+            for (place, fence) in fences.iter().enumerate() {
+                let before = if refused == Some(place) { 9 } else { 0 };
+                let expected = match (place < end, place == waited) {
+                    (true, true) => 10,
+                    (true, false) => 5,
+                    (false, _) => before,
+                };
+                ensure_eq!(fence.value(), expected, "{what}: fence {place}");
+            }
+            ensure_eq!(event.take()?, u64::from(waited < end), "{what}");
+        }
+    }
+    Ok(())
 }
 
 fn visible() -> TestResult {
