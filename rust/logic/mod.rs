@@ -27,6 +27,7 @@ pub(crate) mod handle;
 pub(crate) mod handle_tree;
 pub(crate) mod index_map;
 pub(crate) mod info_rules;
+pub(crate) mod kept_reports;
 pub(crate) mod keyed_mutex;
 pub(crate) mod keyed_mutex_rules;
 pub(crate) mod kmd_ranges;

@@ -166,6 +166,27 @@ pub enum Content<'a> {
     Each(&'a mut dyn FnMut(u64) -> PageTableEntry),
 }
 
+/// What an engine comes to on its way to a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// An entry that leads to a table, or would.
+    Above {
+        /// Of the table that has the entry.
+        level: u32,
+        /// Which entry it is.
+        index: u32,
+        /// What it says.
+        entry: PageTableEntry,
+    },
+    /// A table of level 0. What its entry says its owner knows.
+    Leaf {
+        /// Which entry it is.
+        index: u32,
+        /// What each entry stands for.
+        page_size: PageSize,
+    },
+}
+
 /// A root goes when so many times fewer entries would do.
 const SHRINKS: u32 = 4;
 
@@ -605,6 +626,39 @@ impl TableTree {
             }
             at = end;
         }
+    }
+
+    /// The way of an engine to a page, from the root down to where it ends; nothing if the root has
+    /// no entry for it.
+    pub fn walk(&self, tables: &impl Tables, page: u64, mut visit: impl FnMut(Visit)) {
+        let root = self.levels.root();
+
+        if page >= self.levels.pages() || self.levels.index(root, page) >= self.root_entries {
+            return;
+        }
+        for level in (1..=root).rev() {
+            let below = self.table(level.saturating_sub(1), page);
+            let entry = match tables.used(below) {
+                Some(_) => self.completed(tables.entry_to(below)),
+                None => PageTableEntry::Invalid,
+            };
+
+            visit(Visit::Above {
+                level,
+                index: self.levels.index(level, page),
+                entry,
+            });
+            if entry == PageTableEntry::Invalid {
+                return;
+            }
+        }
+
+        let page_size = tables.page_size(self.table(0, page));
+
+        visit(Visit::Leaf {
+            index: self.levels.leaf_index(page_size, page),
+            page_size,
+        });
     }
 
     /// An entry, with what only the adapter decides.

@@ -62,6 +62,8 @@ mod index_map;
 #[cfg(not(loom))]
 mod info_rules;
 #[cfg(not(loom))]
+mod kept_reports;
+#[cfg(not(loom))]
 mod keyed_mutex_rules;
 #[cfg(not(loom))]
 mod kmd_ranges;

@@ -29,7 +29,7 @@ use crate::{
     logic::{
         gpu_ranges::PAGE,
         page_levels::Levels,
-        table_tree::{Content, Key, Pages, Rules, TableTree, Tables, Update},
+        table_tree::{Content, Key, Pages, Rules, TableTree, Tables, Update, Visit},
     },
     physical::Frame,
     platform::Shared,
@@ -790,6 +790,67 @@ proptest! {
             prop_assert_eq!(scene.journal.broken(), 0);
         }
         scene.memory.left = usize::MAX;
+        scene.end();
+    }
+}
+
+/// The way of an engine, which is that of the double, up to where both end.
+#[test]
+fn mem_59_gpu_67_the_way_to_a_page() {
+    for format in [DOC2, Format::Uma] {
+        let mut scene = Scene::new(format, Wishes::default());
+        let root = scene.levels.root();
+
+        scene.map(0x3000, 0x3001, 0x99, false).unwrap();
+        for page in [0x3000, 0x3001, 0x7_0000, scene.levels.pages() - 1] {
+            let mut visits = Vec::new();
+
+            scene
+                .tree
+                .walk(&scene.memory, page, |visit| visits.push(visit));
+            for (visit, level) in visits.iter().zip((0..=root).rev()) {
+                match visit {
+                    Visit::Above {
+                        level: own, index, ..
+                    } => {
+                        assert_eq!((*own, *index), (level, scene.levels.index(level, page)));
+                    }
+                    Visit::Leaf { index, .. } => {
+                        assert_eq!((0, *index), (level, scene.levels.index(0, page)));
+                    }
+                }
+            }
+            match (scene.frame(page), visits.last()) {
+                (Ok(_) | Err(0), Some(Visit::Leaf { .. })) => {
+                    // Each entry leads to the next table.
+                    for visit in &visits[..visits.len() - 1] {
+                        let Visit::Above { level, entry, .. } = visit else {
+                            panic!("{visits:?}");
+                        };
+                        let below = scene.tree.table(level - 1, page);
+
+                        assert_ne!(*entry, PageTableEntry::Invalid);
+                        assert_eq!(*entry, scene.memory.entry_to(below));
+                    }
+                }
+                (Err(at), Some(Visit::Above { level, entry, .. })) => {
+                    assert_eq!((u32::from(at), *entry), (*level, PageTableEntry::Invalid));
+                }
+                (Err(at), None) => {
+                    // The root has no entry for it.
+                    assert_eq!(u32::from(at), root);
+                    assert!(scene.levels.index(root, page) >= scene.root_entries());
+                }
+                (frame, last) => panic!("{page:#x}: {frame:?} {last:?}"),
+            }
+        }
+        // There is nothing beyond them.
+        scene
+            .tree
+            .walk(&scene.memory, scene.levels.pages(), |visit| {
+                panic!("{visit:?}")
+            });
+        scene.unmap(0x3000, 0x3001);
         scene.end();
     }
 }
