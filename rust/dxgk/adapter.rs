@@ -10,10 +10,12 @@
 use super::{
     debugfs::{
         AdapterFile,
-        Debugfs, //
+        Debugfs,
+        ReportsFile, //
     },
     power::Power,
     recovery::Recovery,
+    report::Reports,
     running::Running,
     sched::{
         last_faults::LastFaults,
@@ -127,8 +129,11 @@ pub(crate) struct Adapter {
     pub(in crate::dxgk) worker: OrderedWorker,
     /// How much exists that belongs to it.
     stats: Arc<Stats>,
-    /// Shows that until the last object of the adapter is gone.
+    /// What went wrong.
+    pub(in crate::dxgk) reports: Arc<Reports>,
+    /// Shows these until the last object of the adapter is gone.
     _file: Option<AdapterFile>,
+    _reports_file: Option<ReportsFile>,
 }
 
 impl CountedOn for Adapter {
@@ -155,6 +160,11 @@ impl Adapter {
         // Only memory can be missing.
         let file = debugfs
             .map(|debugfs| debugfs.adapter_file(luid, &stats))
+            .transpose()
+            .map_err(|_| KmdError::NoMemory)?;
+        let reports = Reports::new().map_err(|_| KmdError::NoMemory)?;
+        let reports_file = debugfs
+            .map(|debugfs| debugfs.reports_file(luid, &reports))
             .transpose()
             .map_err(|_| KmdError::NoMemory)?;
         let worker = OrderedWorker::start(c"dxg-sched").map_err(|_| KmdError::NoMemory)?;
@@ -193,7 +203,9 @@ impl Adapter {
                 contexts,
                 worker,
                 stats,
+                reports,
                 _file: file,
+                _reports_file: reports_file,
             }),
             GFP_KERNEL,
         )

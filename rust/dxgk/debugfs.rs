@@ -8,9 +8,12 @@
 //! A kernel without debugfs, or one that is locked down, has no such directory, and nothing else
 //! changes.
 
-use super::stats::{
-    Stats,
-    TOTALS, //
+use super::{
+    report::Reports,
+    stats::{
+        Stats,
+        TOTALS, //
+    }, //
 };
 use crate::ddi::caps::Luid;
 use kernel::{
@@ -27,11 +30,15 @@ use kernel::{
 /// Shows the counters of an adapter until it is dropped. The drop waits for those who read.
 pub(crate) type AdapterFile = Pin<KBox<File<Arc<Stats>>>>;
 
+/// Shows what went wrong on an adapter, in the same way.
+pub(in crate::dxgk) type ReportsFile = Pin<KBox<File<Arc<Reports>>>>;
+
 /// The directory. Dropping it removes it, when the files of adapters are gone too, and waits for
 /// those who read.
 pub(crate) struct Debugfs {
     dir: Dir,
     adapters: Dir,
+    reports: Dir,
     _totals: Pin<KBox<File<()>>>,
 }
 
@@ -44,6 +51,7 @@ impl Debugfs {
 
         Ok(Self {
             adapters: dir.subdir(c"adapters"),
+            reports: dir.subdir(c"reports"),
             dir,
             _totals: totals,
         })
@@ -67,6 +75,25 @@ impl Debugfs {
 
         KBox::pin_init(file, GFP_KERNEL)
     }
+
+    /// The same for what went wrong there.
+    pub(in crate::dxgk) fn reports_file(
+        &self,
+        luid: Luid,
+        reports: &Arc<Reports>,
+    ) -> Result<ReportsFile> {
+        let name = file_name(luid)?;
+        let file = self
+            .reports
+            .read_callback_file(&name, reports.clone(), &show_reports);
+
+        KBox::pin_init(file, GFP_KERNEL)
+    }
+}
+
+/// What went wrong on an adapter.
+fn show_reports(reports: &Arc<Reports>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    reports.show(f)
 }
 
 /// The name of an adapter's files: as configfs and the tool write it.

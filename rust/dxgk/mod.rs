@@ -47,6 +47,7 @@ pub(crate) mod process;
 pub(crate) mod quota;
 pub(crate) mod recovery;
 pub(crate) mod refusals;
+pub(crate) mod report;
 pub(crate) mod retire;
 pub(crate) mod running;
 pub(crate) mod sched;

@@ -17,12 +17,18 @@
 //! say ABORT, its fences are signaled for good. The module's worker does that, because users decide
 //! how much it is: the engine does not wait for it, and runs nothing of the device any more.
 //!
+//! Each recovery leaves a report (`report/mod.rs`), which is written before anything is in error.
+//!
 //! LOCK: `turn` is held for one recovery, and outside of all locks of a KMD. Nobody who is inside a
 //! KMD takes it.
 
 use super::{
     adapter::Adapter,
     device::Device,
+    report::{
+        Done,
+        Kind, //
+    },
     sched::queue::Queue, //
 };
 use crate::{
@@ -66,12 +72,21 @@ pub(in crate::dxgk) enum Cause<'a> {
     Queue(&'a Arc<Queue>),
     /// The engine of this node does not yield.
     Engine(u32),
-    /// Somebody wants all of it to be reset.
-    Adapter,
+    /// Somebody wants an engine to be reset, or all of it.
+    Requested(Option<u32>),
+}
+
+impl Cause<'_> {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Queue(_) => Kind::QueueHang,
+            Self::Engine(_) => Kind::EngineHang,
+            Self::Requested(_) => Kind::Requested,
+        }
+    }
 }
 
 /// How often an adapter has recovered, for people who watch it.
-#[derive(Clone, Copy, Default)]
 pub(in crate::dxgk) struct Counts {
     /// Resets of engines that have succeeded.
     pub(in crate::dxgk) engine_resets: u64,
@@ -81,7 +96,8 @@ pub(in crate::dxgk) struct Counts {
 
 struct Turn {
     resets: RecentResets,
-    counts: Counts,
+    /// The report of the recovery that is in progress, once there is one.
+    report: Option<u64>,
 }
 
 /// What an adapter needs to recover.
@@ -93,6 +109,9 @@ pub(crate) struct Recovery {
     delay_ms: Atomic<u32>,
     /// The last PreemptCommand.
     last_preempt: Atomic<u64>,
+    /// How many resets have succeeded. Written with `turn` held.
+    engine_resets: Atomic<u64>,
+    adapter_resets: Atomic<u64>,
     #[pin]
     turn: Mutex<Turn>,
 }
@@ -108,10 +127,12 @@ impl Recovery {
             worker,
             delay_ms: Atomic::new(params::tdr_delay_ms()),
             last_preempt: Atomic::new(0),
+            engine_resets: Atomic::new(0),
+            adapter_resets: Atomic::new(0),
             turn <- new_mutex!(
                 Turn {
                     resets: RecentResets::new(),
-                    counts: Counts::default(),
+                    report: None,
                 },
                 "Recovery::turn"
             ),
@@ -149,11 +170,12 @@ impl Recovery {
         self.last_preempt.fetch_add(1, Relaxed).wrapping_add(1)
     }
 
-    /// How often the adapter has recovered.
-    ///
-    /// Context: may sleep, no locks held.
+    /// How often the adapter has recovered. Waits for no recovery.
     pub(in crate::dxgk) fn counts(&self) -> Counts {
-        self.turn.lock().counts
+        Counts {
+            engine_resets: self.engine_resets.load(Relaxed),
+            adapter_resets: self.adapter_resets.load(Relaxed),
+        }
     }
 }
 
@@ -169,17 +191,24 @@ impl Adapter {
     ///
     /// Context: may sleep, no locks held; not inside the KMD, and no worker but that of recovery.
     pub(in crate::dxgk) fn recover(self: &Arc<Self>, cause: Cause<'_>) {
-        let runs = {
+        let done = {
             let mut turn = self.recovery.turn.lock();
+            let kind = cause.kind();
+            let done = match cause {
+                Cause::Queue(queue) => self.reset_engine(&mut turn, kind, queue.node, Some(queue)),
+                Cause::Engine(node) | Cause::Requested(Some(node)) => {
+                    self.reset_engine(&mut turn, kind, node, None)
+                }
+                Cause::Requested(None) => self.reset_adapter(&mut turn, kind),
+            };
 
-            match cause {
-                Cause::Queue(queue) => self.reset_engine(&mut turn, queue.node, Some(queue)),
-                Cause::Engine(node) => self.reset_engine(&mut turn, node, None),
-                Cause::Adapter => self.reset_adapter(&mut turn),
+            if let Some(report) = turn.report.take() {
+                self.reports.end(report, done);
             }
+            done
         };
 
-        if !runs {
+        if done == Done::Stopped {
             pr_warn!(
                 "adapter {}: stopped, because it does not recover\n",
                 self.luid.low
@@ -188,38 +217,39 @@ impl Adapter {
         }
     }
 
-    /// Resets an engine (GPU-95), or all of the adapter if that fails. False if the adapter is at
-    /// an end.
+    /// Resets an engine (GPU-95), or all of the adapter if that fails.
     fn reset_engine(
         self: &Arc<Self>,
         turn: &mut Turn,
+        kind: Kind,
         node: u32,
         hung: Option<&Arc<Queue>>,
-    ) -> bool {
+    ) -> Done {
         let class = Passive::here();
         let own = hung.map(|queue| queue.kmd_now());
         // If the queue has ended, there is nothing to recover from.
         let own = match &own {
-            Some(None) => return true,
+            Some(None) => return Done::Nothing,
             Some(Some(own)) => Some(own.owner()),
             None => None,
         };
         // Nothing runs on an adapter that is removed.
         let Ok(engine) = EngineRecovery::begin(&self.port, node, own) else {
-            return true;
+            return Done::Nothing;
         };
         let mut info = DebugInfo::default();
 
         engine.collect_dbg_info(&class, &mut info);
         trace::reset(self.id, node, info.queue.unwrap_or(0));
+        turn.report = Some(self.report_recovery(kind, Some(node), hung.map(|own| &**own), &info));
         if engine.reset(&class).is_err() {
             drop(engine);
-            return self.reset_adapter(turn);
+            return self.reset_adapter(turn, kind);
         }
         self.lose_invalidated(hung.map(|queue| &queue.device));
         engine.resume(&class);
-        turn.counts.engine_resets = turn.counts.engine_resets.saturating_add(1);
-        true
+        self.recovery.engine_resets.add(1, Relaxed);
+        Done::EngineReset
     }
 
     /// Steps (3) and (4) for the devices of the contexts that a reset of an engine has hit. Those
@@ -240,26 +270,32 @@ impl Adapter {
         }
     }
 
-    /// Resets all of the adapter (GPU-96). False if it is at an end.
-    fn reset_adapter(self: &Arc<Self>, turn: &mut Turn) -> bool {
+    /// Resets all of the adapter (GPU-96).
+    fn reset_adapter(self: &Arc<Self>, turn: &mut Turn, kind: Kind) -> Done {
         let class = Passive::here();
 
         trace::reset(self.id, u32::MAX, 0);
+        if turn.report.is_none() {
+            let nothing = DebugInfo::default();
+
+            turn.report = Some(self.report_recovery(kind, None, None, &nothing));
+        }
         if !turn.resets.add(now_ns()) {
-            return false;
+            return Done::Stopped;
         }
 
         let succeeds = match self.port.begin_reset(&class) {
             Some(resets) => resets.reset(&class).is_ok(),
             // It is removed.
-            None => return true,
+            None => return Done::Nothing,
         };
 
-        if succeeds {
-            self.running.lose_devices(self);
-            turn.counts.adapter_resets = turn.counts.adapter_resets.saturating_add(1);
+        if !succeeds {
+            return Done::Stopped;
         }
-        succeeds
+        self.running.lose_devices(self);
+        self.recovery.adapter_resets.add(1, Relaxed);
+        Done::AdapterReset
     }
 
     /// Resets an engine, or all of the adapter, because somebody wants it (D3DKMTEscape,
@@ -267,10 +303,7 @@ impl Adapter {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn force_reset(self: &Arc<Self>, node: Option<u32>) {
-        match node {
-            Some(node) => self.recover(Cause::Engine(node)),
-            None => self.recover(Cause::Adapter),
-        }
+        self.recover(Cause::Requested(node));
     }
 
     /// Returns when no recovery is in progress that was when this was called, so that what is made

@@ -203,8 +203,12 @@ impl Filled for Ring {
         self.progress.value()
     }
 
+    fn last_queued(&self) -> u64 {
+        self.views.last_queued()
+    }
+
     fn is_idle(&self) -> bool {
-        self.views.last_queued() <= self.progress.value()
+        self.last_queued() <= self.progress()
     }
 
     fn disconnect(&self) {

@@ -9,6 +9,9 @@ pub(in crate::dxgk) trait Filled: Send + Sync {
     /// How far the queue is, which only goes up.
     fn progress(&self) -> u64;
 
+    /// How far it will be when it has done all that the process has queued, as the process says.
+    fn last_queued(&self) -> u64;
+
     /// Whether it has done all that the process has queued, as the process says.
     fn is_idle(&self) -> bool;
 

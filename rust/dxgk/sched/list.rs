@@ -5,11 +5,14 @@
 //!
 //! LOCK: `listed` is a leaf.
 
-use super::export::{
-    Found,
-    Missing,
-    NewExport,
-    Wanted, //
+use super::{
+    export::{
+        Found,
+        Missing,
+        NewExport,
+        Wanted, //
+    },
+    show::Snapshot, //
 };
 use crate::{
     dxgk::device::Device,
@@ -20,7 +23,6 @@ use crate::{
 };
 use kernel::{
     alloc::AllocError,
-    fmt,
     new_spinlock,
     prelude::*,
     rbtree::RBTree,
@@ -82,8 +84,8 @@ pub(crate) trait ListedQueue: Send + Sync {
     /// Context: may sleep, no locks held.
     fn bind(self: Arc<Self>, number: u64, fences: &[DmaFence]) -> Result<(), AllocError>;
 
-    /// Prints its line of debugfs, see [`super::show`]. `running`: those that engines run.
-    fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// How it is now.
+    fn snapshot(&self) -> Snapshot;
 }
 
 struct Listed {

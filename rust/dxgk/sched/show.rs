@@ -24,12 +24,20 @@ const QUEUES_SHOWN: usize = 16384;
 /// More nodes have no lines.
 const NODES_SHOWN: usize = 32;
 
-/// Prints what each engine does.
+/// Prints how the adapter has recovered, and what each engine does.
 ///
 /// Context: may sleep, no locks held.
 pub(in crate::dxgk) fn engines(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let class = Passive::here();
+    let counts = adapter.recovery.counts();
 
+    writeln!(
+        f,
+        "recovery:\ttdr_delay_ms={} engine_resets={} adapter_resets={}",
+        adapter.recovery.delay_ms(),
+        counts.engine_resets,
+        counts.adapter_resets
+    )?;
     // CAST: 32.
     for node in 0..adapter.caps.nodes.min(NODES_SHOWN as u32) {
         // A removed adapter does nothing.
@@ -112,7 +120,7 @@ pub(in crate::dxgk) fn queues(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> 
             hidden += 1;
             continue;
         }
-        found.show(&running, f)?;
+        line(&found.snapshot(), &running, f)?;
     }
     if hidden != 0 {
         writeln!(f, "queues-more:\t{hidden}")?;
@@ -120,7 +128,19 @@ pub(in crate::dxgk) fn queues(adapter: &Adapter, f: &mut fmt::Formatter<'_>) -> 
     Ok(())
 }
 
+/// How far a queue is that its process fills.
+#[derive(Clone, Copy)]
+pub(crate) struct RingState {
+    /// What the status of its doorbell says.
+    pub(crate) status: DoorbellStatus,
+    /// The value of its progress fence.
+    pub(crate) progress: u64,
+    /// What that will be when all is done that the process has queued, as the process says.
+    pub(crate) last_queued: u64,
+}
+
 /// How a queue is, for those who look at it.
+#[derive(Clone, Copy)]
 pub(crate) struct Snapshot {
     /// The id of its context or HW queue.
     pub(crate) id: u64,
@@ -128,8 +148,8 @@ pub(crate) struct Snapshot {
     pub(crate) node: u32,
     /// Whether it is a HW queue.
     pub(crate) is_hw: bool,
-    /// What the status of its doorbell says, if its process fills it.
-    pub(crate) doorbell: Option<DoorbellStatus>,
+    /// Its ring, if its process fills it and there is one.
+    pub(crate) ring: Option<RingState>,
     /// Who has made it.
     pub(crate) pid: u32,
     /// How many items are queued, in flight or not.
@@ -150,8 +170,17 @@ pub(crate) struct Snapshot {
     pub(crate) life: &'static str,
 }
 
+impl Snapshot {
+    /// Whether there is something that is not over, or it has stopped in the middle.
+    pub(in crate::dxgk) fn has_work(&self) -> bool {
+        let is_filled = |ring: RingState| ring.progress < ring.last_queued;
+
+        self.items != 0 || self.fault.is_some() || self.ring.is_some_and(is_filled)
+    }
+}
+
 /// Prints a queue. `running`: those that engines run.
-pub(super) fn line(
+pub(in crate::dxgk) fn line(
     now: &Snapshot,
     running: &[Option<u64>],
     f: &mut fmt::Formatter<'_>,
@@ -161,7 +190,7 @@ pub(super) fn line(
         (Some(_), _, _) => "faulted",
         (None, "closing" | "stopped" | "ended", _) => now.life,
         (None, _, Some(_)) => "blocked",
-        (None, _, None) if runs && (now.in_flight != 0 || now.doorbell.is_some()) => "running",
+        (None, _, None) if runs && (now.in_flight != 0 || now.ring.is_some()) => "running",
         (None, _, None) if now.in_flight != 0 => "submitted",
         (None, _, None) if now.items != 0 => "queued",
         (None, _, None) => "idle",
@@ -175,8 +204,14 @@ pub(super) fn line(
          in_flight={} submissions={} busy_ns={}",
         now.priority, now.items, now.in_flight, now.completed, now.busy_ns
     )?;
-    if let Some(status) = now.doorbell {
-        write!(f, " doorbell={}", status.name())?;
+    if let Some(ring) = &now.ring {
+        write!(
+            f,
+            " doorbell={} progress={} last_queued={}",
+            ring.status.name(),
+            ring.progress,
+            ring.last_queued
+        )?;
     }
     if let Some(blocked) = &now.blocked {
         write!(
@@ -191,7 +226,8 @@ pub(super) fn line(
     writeln!(f)
 }
 
-fn fault(fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Prints why a queue has stopped.
+pub(in crate::dxgk) fn fault(fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fault.kind {
         FaultKind::PageFault { address, write, .. } => {
             write!(

@@ -9,6 +9,7 @@ mod tests {
         dxgk::{
             quota::account::Limit,
             sched::{
+                list::ListedQueue,
                 new_item::NewItem,
                 queued_work::AfterWork,
                 test_scene::{

@@ -143,6 +143,20 @@ impl FencePages {
         tables.finish(number, number.saturating_add(1));
     }
 
+    /// The entry that page tables have for a page, if it is one of these.
+    pub(super) fn entry_of(&self, page: u64) -> Option<PageTableEntry> {
+        let place = page
+            .checked_sub(self.first)
+            .filter(|place| *place < self.room)?;
+        // CAST: 64 bits fit a usize.
+        let mapped = self.places.get(place as usize).and_then(Option::as_ref);
+
+        Some(match mapped {
+            Some(mapped) if self.is_walked => mapped.entry(),
+            _ => PageTableEntry::Invalid,
+        })
+    }
+
     /// What is at a place.
     fn get(&mut self, shown: ShownPage) -> Option<&mut Mapped> {
         // CAST: 32 bits fit a usize.

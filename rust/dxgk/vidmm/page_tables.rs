@@ -44,7 +44,8 @@ use crate::{
             Rules,
             TableTree,
             Tables,
-            Update, //
+            Update,
+            Visit, //
         }, //
     },
     sys::{
@@ -381,6 +382,11 @@ impl PageTables {
         };
 
         self.write(&page, Content::All(entry));
+    }
+
+    /// As [`TableTree::walk`].
+    pub(super) fn walk(&self, page: u64, visit: impl FnMut(Visit)) {
+        self.tree.walk(&self.store, page, visit);
     }
 
     /// As [`TableTree::finish`]: the end of every change.

@@ -43,6 +43,7 @@ use super::{
 use crate::{
     ddi::{
         object,
+        paging::PageTableEntry,
         types::Place, //
     },
     dxgk::memory::storage::{
@@ -54,6 +55,7 @@ use crate::{
         DxgResult,
         Status, //
     },
+    logic::gpu_ranges::Mapping,
     sys::{
         alloc::pin_arc,
         mem::{
@@ -322,6 +324,18 @@ impl AllocationMemory {
     /// The placement now.
     pub(super) fn placement(&self) -> Option<Placement> {
         self.state.lock().placement.clone()
+    }
+
+    /// The entry for the first page that a mapping shows; `None` if the placement is being changed.
+    ///
+    /// Context: waits for nobody.
+    pub(super) fn try_entry(&self, mapping: &Mapping) -> Option<PageTableEntry> {
+        let state = self.state.try_lock()?;
+
+        Some(match &state.placement {
+            Some(placement) => placement.entry(mapping),
+            None => PageTableEntry::Invalid,
+        })
     }
 
     /// Whether GPUs can use it, and the segment that it is in then; 0 is system memory.

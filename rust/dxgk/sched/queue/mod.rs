@@ -38,10 +38,7 @@ use super::{
         Key,
         ListedQueue, //
     },
-    show::{
-        self,
-        Snapshot, //
-    }, //
+    show::Snapshot, //
 };
 use crate::dxgk::{
     adapter::Adapter,
@@ -74,7 +71,6 @@ use crate::{
 };
 use kernel::{
     alloc::AllocError,
-    fmt,
     impl_has_delayed_work,
     impl_has_work,
     new_delayed_work,
@@ -306,29 +302,6 @@ impl Queue {
     pub(in crate::dxgk) fn kmd_now(&self) -> Option<Arc<KmdQueue>> {
         self.state.lock().kmd()
     }
-
-    /// How it is now.
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        let state = self.state.lock();
-        let (in_flight, items) = state.counts();
-
-        Snapshot {
-            id: self.id,
-            node: self.node,
-            is_hw: self.is_hw,
-            doorbell: state.doorbell_status(),
-            pid: self.device.owner.mappings().identity.number(),
-            items,
-            in_flight,
-            completed: state.completed(),
-            busy_ns: self.reported.busy_ns(),
-            blocked: state.blocked(),
-            fault: state.fault(),
-            // What was set was checked.
-            priority: submit_rules::priority(self.context.priority()).unwrap_or(0),
-            life: state.life(),
-        }
-    }
 }
 
 impl Kick for Queue {
@@ -415,7 +388,25 @@ impl ListedQueue for Queue {
         self.bind_wait(number, fences)
     }
 
-    fn show(&self, running: &[Option<u64>], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show::line(&self.snapshot(), running, f)
+    fn snapshot(&self) -> Snapshot {
+        let state = self.state.lock();
+        let (in_flight, items) = state.counts();
+
+        Snapshot {
+            id: self.id,
+            node: self.node,
+            is_hw: self.is_hw,
+            ring: state.ring_state(),
+            pid: self.device.owner.mappings().identity.number(),
+            items,
+            in_flight,
+            completed: state.completed(),
+            busy_ns: self.reported.busy_ns(),
+            blocked: state.blocked(),
+            fault: state.fault(),
+            // What was set was checked.
+            priority: submit_rules::priority(self.context.priority()).unwrap_or(0),
+            life: state.life(),
+        }
     }
 }

@@ -29,6 +29,7 @@ use crate::{
         kmd_queue::KmdQueue,
         queued_work::Epoch,
         signal::QueuedSignal,
+        show::RingState,
         wait::{
             Begin,
             Begun,
@@ -39,7 +40,6 @@ use crate::{
     },
     error::Status,
     logic::{
-        doorbell::DoorbellStatus,
         submission_order::SubmissionOrder,
         submit_rules,
         tdr::{
@@ -333,9 +333,13 @@ impl State {
         self.ring.take()
     }
 
-    /// What the status of its doorbell says, if it has one.
-    pub(super) fn doorbell_status(&self) -> Option<DoorbellStatus> {
-        self.ring.as_ref().map(|ring| ring.status())
+    /// How far its ring is, if it has one.
+    pub(super) fn ring_state(&self) -> Option<RingState> {
+        self.ring.as_ref().map(|ring| RingState {
+            status: ring.status(),
+            progress: ring.progress(),
+            last_queued: ring.last_queued(),
+        })
     }
 
     /// Whether there is something left in its ring.

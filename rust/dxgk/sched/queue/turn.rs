@@ -190,6 +190,7 @@ impl Queue {
                 fault,
             },
         );
+        self.adapter().report_fault(self, &fault);
         self.device.faulted(&fault);
         self.state.lock().stop_for(fault);
     }
