@@ -52,6 +52,39 @@ impl From<Luid> for LUID {
     }
 }
 
+/// HIGH:LOW in hexadecimal digits, as it is printed.
+impl core::str::FromStr for Luid {
+    type Err = ParseLuidError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLuidError> {
+        let half = |digits: &str| {
+            let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            match is_hex && (1..=8).contains(&digits.len()) {
+                true => u32::from_str_radix(digits, 16).map_err(|_| ParseLuidError),
+                false => Err(ParseLuidError),
+            }
+        };
+        let (high, low) = text.split_once(':').ok_or(ParseLuidError)?;
+        Ok(Self {
+            // CAST: the same bits.
+            high: half(high)? as i32,
+            low: half(low)?,
+        })
+    }
+}
+
+/// Text that is no LUID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseLuidError;
+
+impl fmt::Display for ParseLuidError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not HIGH:LOW in hexadecimal digits")
+    }
+}
+
+impl core::error::Error for ParseLuidError {}
+
 impl fmt::Display for Luid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08x}:{:08x}", self.high, self.low)
@@ -335,6 +368,31 @@ mod tests {
 
     #[test]
     fn luid_is_written_high_first() {
-        assert_eq!(Luid { high: 1, low: 0xab }.to_string(), "00000001:000000ab");
+        let luid = Luid {
+            high: -1,
+            low: 0xab,
+        };
+        assert_eq!(luid.to_string(), "ffffffff:000000ab");
+        assert_eq!(luid.to_string().parse(), Ok(luid));
+        assert_eq!(
+            "0:a4c1".parse(),
+            Ok(Luid {
+                high: 0,
+                low: 0xa4c1
+            })
+        );
+        for bad in [
+            "",
+            "1",
+            ":",
+            "1:",
+            "+1:2",
+            "0x1:2",
+            "1:2:3",
+            "123456789:1",
+            " 1:2",
+        ] {
+            assert_eq!(bad.parse::<Luid>(), Err(ParseLuidError), "{bad}");
+        }
     }
 }

@@ -15,6 +15,7 @@
 //! | [`NtHandle`], [`GlobalHandle`] | how processes share: by descriptor or by number |
 //! | [`PagingQueue`], [`GpuMap`] | memory that the GPU can address |
 //! | [`pm4::Pm4`], [`HwQueue`] | work for the GPU and where to submit it ([`Context::submit`]) |
+//! | [`soft_gpu`] | commands that make an engine do something wrong, or stop it |
 //! | [`EventFd`], [`FencePoint`], [`FenceStream`] | descriptors to poll |
 //! | [`SyncFile`] | what drivers of Linux wait for |
 //! | [`TimelinePoint`] | a DRM timeline that signals a fence |
@@ -127,6 +128,7 @@ mod resource;
 mod resource_builder;
 mod share;
 mod shared_bytes;
+pub mod soft_gpu;
 mod status;
 mod store;
 mod submission;
@@ -140,6 +142,7 @@ mod uapi;
 mod value;
 mod weak;
 
+pub use adapter::ParseLuidError;
 pub use adapter::{Adapter, AdapterType, ClockCalibration, DeviceIds, Feature, Luid};
 pub use allocation::{Allocation, Mapping, MappingMut, Residency};
 pub use budget::{MemoryGroup, ProcessNodeStatistics, SegmentStatistics};

@@ -21,10 +21,12 @@
 //! [`packet`](Pm4::packet) takes any words at all.
 
 mod data;
+mod decode;
 mod fence;
 mod flow;
 
 pub use data::Atomic;
+pub use decode::{name, packets, Packet};
 pub use fence::{Data, Interrupt};
 pub use flow::Compare;
 

@@ -79,7 +79,7 @@ assert_impl_all!(DeviceIds: Send, Sync, Copy, PartialEq);
 assert_impl_all!(Feature: Send, Sync, Copy, PartialEq);
 assert_impl_all!(Version: Send, Sync, Copy, PartialEq);
 assert_impl_all!(Protocol: Send, Sync, Copy, PartialEq);
-assert_impl_all!(Luid: Send, Sync, Copy, Ord, std::hash::Hash);
+assert_impl_all!(Luid: Send, Sync, Copy, Ord, std::hash::Hash, std::str::FromStr);
 assert_impl_all!(Guid: Send, Sync, Copy, Ord, std::hash::Hash, std::str::FromStr);
 assert_impl_all!(LocalHandle: Send, Sync, Copy, Ord, std::hash::Hash);
 assert_impl_all!(GlobalHandle: Send, Sync, Copy, Ord, std::hash::Hash);
@@ -88,6 +88,7 @@ assert_impl_all!(Status: Send, Sync, Copy, Eq, std::hash::Hash);
 assert_impl_all!(Errno: Send, Sync, Copy, Eq, std::hash::Hash);
 assert_impl_all!(Error: Send, Sync, Copy, Eq, std::error::Error);
 assert_impl_all!(ParseGuidError: Send, Sync, Copy, Eq, std::error::Error);
+assert_impl_all!(ParseLuidError: Send, Sync, Copy, Eq, std::error::Error);
 
 // Flags are sets of bits in the words of the C interface.
 assert_impl_all!(Access: Send, Sync, Copy, bitflags::Flags<Bits = u32>);
