@@ -21,6 +21,9 @@ _opendxg() {
             opendxg,adapters)
                 cmd="opendxg__subcmd__adapters"
                 ;;
+            opendxg,continue)
+                cmd="opendxg__subcmd__continue"
+                ;;
             opendxg,engines)
                 cmd="opendxg__subcmd__engines"
                 ;;
@@ -51,6 +54,15 @@ _opendxg() {
             opendxg,queues)
                 cmd="opendxg__subcmd__queues"
                 ;;
+            opendxg,report)
+                cmd="opendxg__subcmd__report"
+                ;;
+            opendxg,reset)
+                cmd="opendxg__subcmd__reset"
+                ;;
+            opendxg,stop)
+                cmd="opendxg__subcmd__stop"
+                ;;
             opendxg,top)
                 cmd="opendxg__subcmd__top"
                 ;;
@@ -62,6 +74,9 @@ _opendxg() {
                 ;;
             opendxg__subcmd__help,adapters)
                 cmd="opendxg__subcmd__help__subcmd__adapters"
+                ;;
+            opendxg__subcmd__help,continue)
+                cmd="opendxg__subcmd__help__subcmd__continue"
                 ;;
             opendxg__subcmd__help,engines)
                 cmd="opendxg__subcmd__help__subcmd__engines"
@@ -93,6 +108,15 @@ _opendxg() {
             opendxg__subcmd__help,queues)
                 cmd="opendxg__subcmd__help__subcmd__queues"
                 ;;
+            opendxg__subcmd__help,report)
+                cmd="opendxg__subcmd__help__subcmd__report"
+                ;;
+            opendxg__subcmd__help,reset)
+                cmd="opendxg__subcmd__help__subcmd__reset"
+                ;;
+            opendxg__subcmd__help,stop)
+                cmd="opendxg__subcmd__help__subcmd__stop"
+                ;;
             opendxg__subcmd__help,top)
                 cmd="opendxg__subcmd__help__subcmd__top"
                 ;;
@@ -109,7 +133,7 @@ _opendxg() {
 
     case "${cmd}" in
         opendxg)
-            opts="-h -V --json --proc --debugfs --help --version overview adapters processes objects object handles names info waiters why queues engines top help"
+            opts="-h -V --json --proc --debugfs --help --version overview adapters processes objects object handles names info waiters why queues engines top report reset stop continue help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -143,6 +167,38 @@ _opendxg() {
                 return 0
             fi
             case "${prev}" in
+                --proc)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --debugfs)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__continue)
+            opts="-h --node --json --proc --debugfs --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --node)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --proc)
                     COMPREPLY=()
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -225,7 +281,7 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__help)
-            opts="overview adapters processes objects object handles names info waiters why queues engines top help"
+            opts="overview adapters processes objects object handles names info waiters why queues engines top report reset stop continue help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -239,6 +295,20 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__help__subcmd__adapters)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__help__subcmd__continue)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -379,6 +449,48 @@ _opendxg() {
             return 0
             ;;
         opendxg__subcmd__help__subcmd__queues)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__help__subcmd__reset)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__help__subcmd__stop)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -610,6 +722,98 @@ _opendxg() {
             fi
             case "${prev}" in
                 --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --debugfs)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__report)
+            opts="-h --json --proc --debugfs --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --proc)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --debugfs)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__reset)
+            opts="-h --node --json --proc --debugfs --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --node)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --debugfs)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        opendxg__subcmd__stop)
+            opts="-h --node --json --proc --debugfs --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --node)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{value_parser, Args as ClapArgs, Parser, Subcommand, ValueHint};
+use opendxg::Luid;
+
+use crate::control::Action;
 
 /// Show what is alive in the opendxg module.
 #[derive(Debug, Parser)]
@@ -113,4 +116,45 @@ pub enum Command {
     Engines,
     /// How busy engines are, and with whose work, again and again
     Top(Top),
+    /// What went wrong on adapters: hangs, resets and faults
+    Report {
+        /// Only on this adapter
+        luid: Option<Luid>,
+    },
+    /// Reset an adapter, or one engine of it: who has work there finds its device in error
+    Reset {
+        /// The adapter
+        luid: Luid,
+        /// Only the engine of this node
+        #[arg(long)]
+        node: Option<u32>,
+    },
+    /// Stop an engine of a software GPU, as a debugger does
+    Stop {
+        /// The adapter
+        luid: Luid,
+        /// The engine
+        #[arg(long)]
+        node: u32,
+    },
+    /// Let an engine go on that was stopped
+    Continue {
+        /// The adapter
+        luid: Luid,
+        /// The engine
+        #[arg(long)]
+        node: u32,
+    },
+}
+
+impl Command {
+    /// What it does to an adapter, if it does something.
+    pub fn action(self) -> Option<(Luid, Action)> {
+        match self {
+            Self::Reset { luid, node } => Some((luid, Action::Reset(node))),
+            Self::Stop { luid, node } => Some((luid, Action::Stop(node, true))),
+            Self::Continue { luid, node } => Some((luid, Action::Stop(node, false))),
+            _ => None,
+        }
+    }
 }

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
 
+use opendxg::Luid;
+
 use crate::engines::{self, Engine, Queue};
+use crate::reports::{self, Report};
 use crate::top::Reading;
 
 /// Where debugfs is mounted as a rule.
@@ -31,16 +34,6 @@ pub fn adapter(mount: &Path, luid: &str) -> io::Result<BTreeMap<String, u64>> {
     counts(&mount.join("opendxg/adapters").join(luid))
 }
 
-/// The engines of the adapter with this LUID.
-///
-/// # Errors
-///
-/// The file cannot be read, or there is no such adapter.
-pub fn engines(mount: &Path, luid: &str) -> io::Result<Vec<Engine>> {
-    let text = fs::read_to_string(mount.join(ENGINES).join(luid))?;
-    Ok(text.lines().filter_map(engines::engine).collect())
-}
-
 /// The engines and queues of all adapters. An adapter that goes meanwhile is left out.
 ///
 /// # Errors
@@ -53,9 +46,13 @@ pub fn reading(mount: &Path) -> io::Result<Reading> {
         let Ok(luid) = entry.file_name().into_string() else {
             continue;
         };
-        let Ok(engines) = engines(mount, &luid) else {
+        let Ok(engines) = fs::read_to_string(mount.join(ENGINES).join(&luid)) else {
             continue;
         };
+        if let Some(recovery) = engines.lines().find_map(engines::recovery) {
+            reading.recovery.insert(luid.clone(), recovery);
+        }
+        let engines: Vec<Engine> = engines.lines().filter_map(engines::engine).collect();
         let queues = fs::read_to_string(mount.join(QUEUES).join(&luid)).unwrap_or_default();
         reading.hidden_queues += queues.lines().filter_map(engines::hidden).sum::<u64>();
         let queues: Vec<Queue> = queues.lines().filter_map(engines::queue).collect();
@@ -65,10 +62,34 @@ pub fn reading(mount: &Path) -> io::Result<Reading> {
     Ok(reading)
 }
 
+/// What went wrong, of all adapters or of one, by LUID. An adapter that goes meanwhile is left out.
+///
+/// # Errors
+///
+/// The directory of the reports cannot be read, as above.
+pub fn reports(mount: &Path, only: Option<Luid>) -> io::Result<BTreeMap<String, Vec<Report>>> {
+    let mut all = BTreeMap::new();
+    let only = only.map(|luid| luid.to_string());
+    for entry in fs::read_dir(mount.join(REPORTS))?.flatten() {
+        let Ok(luid) = entry.file_name().into_string() else {
+            continue;
+        };
+        if only.as_ref().is_some_and(|only| *only != luid) {
+            continue;
+        }
+        if let Ok(text) = fs::read_to_string(entry.path()) {
+            all.insert(luid, reports::reports(&text));
+        }
+    }
+    Ok(all)
+}
+
 /// The directory of the engines, one file for each adapter.
 const ENGINES: &str = "opendxg/engines";
 /// The directory of the queues.
 const QUEUES: &str = "opendxg/queues";
+/// The directory of the reports.
+const REPORTS: &str = "opendxg/reports";
 
 fn counts(file: &Path) -> io::Result<BTreeMap<String, u64>> {
     let text = fs::read_to_string(file)?;

@@ -41,6 +41,17 @@ pub struct LastFault {
     pub fault: Fault,
 }
 
+/// The line `recovery:`: how an adapter has recovered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Recovery {
+    /// Work that takes longer hangs, in milliseconds.
+    pub tdr_delay_ms: Option<u64>,
+    /// How often an engine was reset.
+    pub engine_resets: Option<u64>,
+    /// How often all of the adapter was.
+    pub adapter_resets: Option<u64>,
+}
+
 /// A line `queue:`: a context of packets or a hardware queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Queue {
@@ -67,6 +78,10 @@ pub struct Queue {
     /// Whether its process reaches the GPU by its doorbell, if it fills the queue by itself:
     /// `connected`, `notify`, `retry` or `abort`.
     pub doorbell: Option<String>,
+    /// The value of its progress fence, of such a queue.
+    pub progress: Option<u64>,
+    /// What that will be when all is done that the process has queued, as the process says.
+    pub last_queued: Option<u64>,
     /// What it waits for, if its next item is a wait that is not satisfied.
     pub blocked_on: Option<Blocked>,
     /// Why it has stopped.
@@ -122,6 +137,16 @@ pub fn engine(line: &str) -> Option<Engine> {
     })
 }
 
+/// Reads the line `recovery:`.
+pub fn recovery(line: &str) -> Option<Recovery> {
+    let words = Words(line.strip_prefix("recovery:")?);
+    Some(Recovery {
+        tdr_delay_ms: words.number("tdr_delay_ms"),
+        engine_resets: words.number("engine_resets"),
+        adapter_resets: words.number("adapter_resets"),
+    })
+}
+
 /// Reads a line `queue:`.
 pub fn queue(line: &str) -> Option<Queue> {
     let (id, words) = Words::of(line, "queue")?;
@@ -138,6 +163,8 @@ pub fn queue(line: &str) -> Option<Queue> {
         submissions: words.number("submissions"),
         busy_ns: words.number("busy_ns"),
         doorbell: words.value("doorbell").map(Into::into),
+        progress: words.number("progress"),
+        last_queued: words.number("last_queued"),
         blocked_on: blocked(&words),
         fault: fault(&words),
     })
@@ -157,7 +184,7 @@ fn blocked(words: &Words<'_>) -> Option<Blocked> {
     })
 }
 
-fn fault(words: &Words<'_>) -> Option<Fault> {
+pub(crate) fn fault(words: &Words<'_>) -> Option<Fault> {
     Some(Fault {
         kind: words.value("fault")?.into(),
         address: words.address("address"),
@@ -169,26 +196,26 @@ fn fault(words: &Words<'_>) -> Option<Fault> {
 }
 
 /// The words of a line.
-struct Words<'a>(&'a str);
+pub(crate) struct Words<'a>(&'a str);
 
 impl<'a> Words<'a> {
     /// The number of a line of this name, and its words.
-    fn of(line: &'a str, name: &str) -> Option<(u64, Self)> {
+    pub(crate) fn of(line: &'a str, name: &str) -> Option<(u64, Self)> {
         let line = line.strip_prefix(name)?.strip_prefix(':')?.trim_start();
         let (number, words) = line.split_once(' ').unwrap_or((line, ""));
         Some((number.parse().ok()?, Self(words)))
     }
 
-    fn value(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&'a str> {
         let mut words = self.0.split_whitespace();
         words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         self.value(name).unwrap_or("?").into()
     }
 
-    fn number(&self, name: &str) -> Option<u64> {
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.value(name)?.parse().ok()
     }
 
@@ -196,7 +223,7 @@ impl<'a> Words<'a> {
         self.value(name)?.parse().ok()
     }
 
-    fn address(&self, name: &str) -> Option<u64> {
+    pub(crate) fn address(&self, name: &str) -> Option<u64> {
         let digits = self.value(name)?.strip_prefix("0x")?;
         u64::from_str_radix(digits, 16).ok()
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command `opendxg`.
 
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,8 +9,11 @@ use std::time::Instant;
 
 use clap::Parser;
 use opendxg::node::Node;
+use opendxg::Luid;
 use opendxg_cli::args::{Args, Command, Top};
+use opendxg_cli::control::{self, Action};
 use opendxg_cli::proc::DeviceNumber;
+use opendxg_cli::reports::Report;
 use opendxg_cli::top::{self, Reading};
 use opendxg_cli::world::{self, World};
 use opendxg_cli::{debugfs, proc, show};
@@ -24,8 +28,10 @@ enum Failure {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let answer = match args.command {
-        Some(Command::Top(how)) => watch(&args, how),
+    let command = args.command.unwrap_or_default();
+    let answer = match (command, command.action()) {
+        (_, Some((luid, action))) => act(luid, action),
+        (Command::Top(how), _) => watch(&args, how),
         _ => run(&args).and_then(|text| print(&text).map(|_| ())),
     };
     let (why, status) = match answer {
@@ -71,6 +77,9 @@ fn run(args: &Args) -> Result<String, Failure> {
     if matches!(command, Command::Engines | Command::Queues { .. }) {
         world.reading = reading(args)?;
     }
+    if let Command::Report { luid } = command {
+        world.reports = reports(args, luid)?;
+    }
     show::answer(&world, command, args.json).map_err(Failure::Error)
 }
 
@@ -83,8 +92,27 @@ fn mount(args: &Args) -> Option<&Path> {
 
 /// The engines and queues of all adapters.
 fn reading(args: &Args) -> Result<Reading, Failure> {
+    from_debugfs(args, debugfs::reading)
+}
+
+/// What went wrong, on all adapters or on one.
+fn reports(args: &Args, luid: Option<Luid>) -> Result<Reports, Failure> {
+    let reports = from_debugfs(args, |mount| debugfs::reports(mount, luid))?;
+    match luid {
+        Some(luid) if reports.is_empty() => Err(Failure::Error(format!("no adapter {luid}"))),
+        _ => Ok(reports),
+    }
+}
+
+/// By LUID.
+type Reports = BTreeMap<String, Vec<Report>>;
+
+fn from_debugfs<T>(
+    args: &Args,
+    read: impl FnOnce(&Path) -> std::io::Result<T>,
+) -> Result<T, Failure> {
     let mount = mount(args).ok_or_else(|| Failure::Error("no debugfs".into()))?;
-    debugfs::reading(mount).map_err(|error| {
+    read(mount).map_err(|error| {
         let node = Node::from_env();
         match DeviceNumber::of(node.path()) {
             Some(_) => Failure::Error(format!("{}: {error}: are you root?", mount.display())),
@@ -93,6 +121,17 @@ fn reading(args: &Args) -> Result<Reading, Failure> {
                 node.path().display()
             )),
         }
+    })
+}
+
+/// Does something to an adapter, and prints nothing.
+fn act(luid: Luid, action: Action) -> Result<(), Failure> {
+    control::act(luid, action).map_err(|failure| match failure {
+        control::Failure::Refused(why) => Failure::Error(why),
+        control::Failure::NoDriver(why) => Failure::NoDriver(format!(
+            "{}: {why}: is the module opendxg loaded?",
+            Node::from_env().path().display()
+        )),
     })
 }
 

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::engines::{Engine, Queue};
+use crate::engines::{Engine, Queue, Recovery};
 
 /// The engines and queues of all adapters at one time, by LUID.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
+    /// How the adapters have recovered.
+    pub recovery: BTreeMap<String, Recovery>,
     /// The engines.
     pub engines: BTreeMap<String, Vec<Engine>>,
     /// The queues.
@@ -208,6 +210,7 @@ mod tests {
             ..Engine::default()
         };
         Reading {
+            recovery: BTreeMap::new(),
             engines: [("a".to_owned(), vec![engine])].into(),
             queues: [("a".to_owned(), queues)].into(),
             hidden_queues: 0,

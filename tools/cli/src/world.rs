@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::fdinfo::{Adapter, Descriptor, Device, DmaBuf, Handle, Info, ObjectFile, Share};
 use crate::proc::Scan;
 use crate::refusals::Refusal;
+use crate::reports::Report;
 use crate::top::{Load, Reading};
 
 /// The state of the module.
@@ -28,6 +29,9 @@ pub struct World {
     /// Engines and queues, if they were asked for.
     #[serde(skip)]
     pub reading: Reading,
+    /// What went wrong, if that was asked for, by LUID.
+    #[serde(skip)]
+    pub reports: BTreeMap<String, Vec<Report>>,
     /// How busy engines are, if that was asked for.
     #[serde(skip)]
     pub loads: Vec<Load>,

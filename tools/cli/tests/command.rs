@@ -21,7 +21,7 @@ impl Proc {
         fs::create_dir_all(path.join("debug/opendxg/adapters")).unwrap();
         let counts = path.join("debug/opendxg/adapters/00000000:0000a4c1");
         fs::write(counts, "objects:\t5\nbytes:\t12288\n").unwrap();
-        for directory in ["engines", "queues"] {
+        for directory in ["engines", "queues", "reports"] {
             fs::create_dir_all(path.join("debug/opendxg").join(directory)).unwrap();
         }
         Self(path)
@@ -52,6 +52,13 @@ impl Proc {
         let debug = self.0.join("debug/opendxg");
         fs::write(debug.join("engines/00000000:0000a4c1"), engines).unwrap();
         fs::write(debug.join("queues/00000000:0000a4c1"), queues).unwrap();
+        self
+    }
+
+    /// What the module says of what went wrong there.
+    fn reports(&self, reports: &str) -> &Self {
+        let file = "debug/opendxg/reports/00000000:0000a4c1";
+        fs::write(self.0.join(file), reports).unwrap();
         self
     }
 
@@ -151,6 +158,22 @@ const ENGINES: &str = "engine:\t0 kind=3d state=running running=17 busy_ns=50000
     submissions=42 switches=7 ready=1 blocked=0\n\
     engine:\t2 kind=copy state=idle busy_ns=0 submissions=0 switches=0 ready=0 blocked=0 \
     fault_queue=19 fault_pid=15 fault=page address=0x10f000 write=1 packet=0x20000 submission=2\n";
+/// How their adapter has recovered.
+const RECOVERY: &str = "recovery:\ttdr_delay_ms=2000 engine_resets=3 adapter_resets=1\n";
+const REPORTS: &str = "report:\t3 kind=queue-hang done=engine-reset time_ns=9000001000 \
+    ago_ns=1500000000 node=0 queue=17 pid=10 packet=0x10000 stale=0\n\
+    dwords:\tc0023f00 00010000 00000000 00100004 12345678 00000000\n\
+    queue:\t17 pid=10 kind=packets node=0 priority=0 state=running queued=3 in_flight=1 \
+    submissions=40 busy_ns=4000000\n\
+    queue:\t18 pid=12 kind=hw node=0 priority=0 state=blocked queued=2 in_flight=0 \
+    submissions=2 busy_ns=1000000 on=fence:23 value=5\n\
+    queues-more:\t7\n\
+    report:\t4 kind=fault done=none time_ns=9 ago_ns=1 node=2 queue=19 pid=0 fault=page \
+    address=0x700000000 write=1 packet=0x20000 submission=2\n\
+    walk:\tdone\n\
+    level:\t3 index=0 entry=table segment=0 address=0x9000 kib=4 write=1\n\
+    level:\t2 index=28 entry=invalid\n\
+    report:\t5 kind=requested done=adapter-stopped time_ns=10 ago_ns=0\n";
 const QUEUES: &str = "queue:\t17 pid=10 kind=packets node=0 priority=0 state=running queued=3 \
     in_flight=1 submissions=40 busy_ns=4000000\n\
     queue:\t18 pid=12 kind=hw node=0 priority=-7 state=blocked queued=2 in_flight=0 \
@@ -379,6 +402,124 @@ fn engines_and_queues() {
 }
 
 #[test]
+fn how_adapters_have_recovered() {
+    let proc = world("recovery");
+    proc.gpu(&format!("{RECOVERY}{ENGINES}"), QUEUES);
+    let text = proc.text(&["engines"]);
+    let line = cells(text.split_once("\n\n").unwrap().1, "00000000:0000a4c1");
+    assert_eq!(line[1..], ["2000", "3", "1"], "{text}");
+    let document = proc.json(&["engines"]);
+    assert_eq!(document["engines"].as_array().unwrap().len(), 2);
+    let recovery = &document["recovery"][0];
+    assert_eq!(recovery["luid"], "00000000:0000a4c1");
+    assert_eq!(recovery["tdr_delay_ms"], 2000);
+    assert_eq!(
+        (&recovery["engine_resets"], &recovery["adapter_resets"]),
+        (&3.into(), &1.into())
+    );
+}
+
+#[test]
+fn the_ring_of_a_queue() {
+    let proc = world("ring");
+    let queue = "queue:\t20 pid=12 kind=hw node=0 state=running doorbell=connected progress=5 \
+        last_queued=7\n";
+    proc.gpu(ENGINES, queue);
+    let text = proc.text(&["queues"]);
+    assert!(text.contains("connected  5/7"), "{text}");
+    let queue = &proc.json(&["queues"])["queues"][0];
+    assert_eq!(
+        (&queue["progress"], &queue["last_queued"]),
+        (&5.into(), &7.into())
+    );
+}
+
+#[test]
+fn reports() {
+    let proc = world("reports");
+    assert_eq!(proc.text(&["report"]), "nothing went wrong\n");
+    proc.reports(REPORTS);
+    let text = proc.text(&["report"]);
+    for line in [
+        "Report 3 of adapter 00000000:0000a4c1: the work of a queue took too long",
+        "  when    1.500000 s ago, at 9.000001 s",
+        "  engine  node 0",
+        "  done    the engine was reset",
+        "  queue   17 of process 10, drawer) S (x",
+        "  packet  0x10000",
+        "    0x000000010000  INDIRECT_BUFFER c0023f00 00010000 00000000 00100004",
+        "    0x000000010010  not a packet    12345678",
+        "    (7 more queues had work)",
+        "Report 4 of adapter 00000000:0000a4c1: a queue has faulted",
+        "  done    nothing",
+        "  queue   19 of a process that was gone",
+        "  fault   write to 0x700000000, packet at 0x20000, submission 2",
+        "    level 3, entry 0: table at 0x9000 of system memory",
+        "    level 2, entry 28: invalid",
+        "Report 5 of adapter 00000000:0000a4c1: a reset was requested",
+        "  done    the adapter was stopped",
+    ] {
+        assert!(text.lines().any(|own| own == line), "{line} in\n{text}");
+    }
+    assert!(cells(&text, "17").contains(&"running"), "{text}");
+    assert_eq!(
+        cells(&text, "18").last(),
+        Some(&"fence 23 to reach 5"),
+        "{text}"
+    );
+
+    let document = proc.json(&["report", "0:a4c1"]);
+    let [hang, fault, requested] = &document["reports"].as_array().unwrap()[..] else {
+        panic!("{document}");
+    };
+    assert_eq!(
+        (&hang["luid"], &hang["number"]),
+        (&"00000000:0000a4c1".into(), &3.into())
+    );
+    assert_eq!(
+        (&hang["kind"], &hang["done"]),
+        (&"queue-hang".into(), &"engine-reset".into())
+    );
+    assert_eq!(hang["commands"][0]["name"], "INDIRECT_BUFFER");
+    assert_eq!(hang["commands"][0]["words"][3], 0x10_0004);
+    assert!(
+        hang["commands"][1]["name"].is_null() && hang["walk"].is_null(),
+        "{hang}"
+    );
+    assert_eq!(hang["queues"][1]["blocked_on"]["object"], 23);
+    assert_eq!(hang["hidden_queues"], 7);
+    assert_eq!(fault["fault"]["address"], 0x7_0000_0000_u64);
+    assert_eq!(fault["walk"][0]["address"], 0x9000);
+    assert_eq!(fault["walk"][1]["entry"], "invalid");
+    assert!(requested["node"].is_null() && requested["queue"].is_null());
+}
+
+#[test]
+fn reports_that_cannot_be_read() {
+    let proc = world("no-reports");
+    let fails = |args: &[&str], status: i32, message: &str| {
+        let output = proc.run(args);
+        assert_eq!(output.status.code(), Some(status), "{args:?}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(message), "{args:?}: {error}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    };
+    fails(
+        &["report", "0:1"],
+        1,
+        "opendxg: no adapter 00000000:00000001\n",
+    );
+    fails(&["report", "--debugfs", "/no/such"], 1, "are you root?");
+    fails(&["report", "a4c1"], 2, "not HIGH:LOW in hexadecimal digits");
+    fails(&["stop", "0:1"], 2, "--node <NODE>");
+    fails(&["reset"], 2, "<LUID>");
+    // The node is another device.
+    for command in [&["reset", "0:1"][..], &["stop", "0:1", "--node", "0"]] {
+        fails(command, 3, "is the module opendxg loaded?");
+    }
+}
+
+#[test]
 fn top() {
     let proc = world("top");
     proc.gpu(ENGINES, QUEUES);
@@ -554,7 +695,8 @@ fn members(value: &serde_json::Value, names: &mut std::collections::BTreeSet<Str
 #[test]
 fn the_document_is_described() {
     let proc = world("schema");
-    proc.gpu(ENGINES, QUEUES);
+    proc.gpu(&format!("{RECOVERY}{ENGINES}"), QUEUES)
+        .reports(REPORTS);
     let mut names = std::collections::BTreeSet::new();
     for args in [
         &[][..],
@@ -568,6 +710,7 @@ fn the_document_is_described() {
         &["waiters"],
         &["queues"],
         &["engines"],
+        &["report"],
         &["top", "--once", "--delay", "0.01"],
     ] {
         let document = proc.json(args);
@@ -604,6 +747,7 @@ fn an_empty_system() {
         ("waiters", "objects"),
         ("queues", "queues"),
         ("engines", "engines"),
+        ("report", "reports"),
     ] {
         assert_eq!(
             proc.text(&[command]).lines().count(),
@@ -622,6 +766,10 @@ fn an_empty_system() {
         if command == "processes" {
             let users = document.as_object_mut().unwrap().remove("users");
             assert_eq!(users, Some(serde_json::json!({})));
+        }
+        if command == "engines" {
+            let recovery = document.as_object_mut().unwrap().remove("recovery");
+            assert_eq!(recovery, Some(serde_json::json!([])));
         }
         assert_eq!(document, empty, "{command}");
     }

@@ -34,6 +34,7 @@ fn typed(arg: &Arg) -> String {
     let value: String = value.collect();
     let takes_value = arg.get_action().takes_values();
     match arg.get_long() {
+        Some(long) if arg.is_required_set() => format!("\\fB\\-\\-{long}\\fR {value}"),
         Some(long) if takes_value => format!("[\\fB\\-\\-{long}\\fR {value}]"),
         Some(long) => format!("[\\fB\\-\\-{long}\\fR]"),
         None if arg.is_required_set() => value,
@@ -89,6 +90,8 @@ fn the_synopsis_says_what_options_take() {
         r"\fBobject\fR \fIID\fR",
         r"\fBhandles\fR [\fB\-\-pid\fR \fIPID\fR]",
         r"\fBinfo\fR [\fIID\fR]",
+        r"\fBreset\fR \fILUID\fR [\fB\-\-node\fR \fINODE\fR]",
+        r"\fBstop\fR \fILUID\fR \fB\-\-node\fR \fINODE\fR",
     ] {
         assert!(synopsis.contains(call), "{call}");
     }

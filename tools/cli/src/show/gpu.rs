@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::text::{command_of, known, or_none};
-use crate::engines::{Engine, Fault, Queue};
+use crate::engines::{Engine, Fault, Queue, Recovery};
 use crate::table::Table;
 use crate::top::Share;
 use crate::world::World;
@@ -80,6 +80,28 @@ pub(super) fn engines(world: &World) -> String {
             }),
         ]);
     }
+    match world.reading.recovery.is_empty() {
+        true => table.to_string(),
+        false => format!("{table}\n{}", recovery(world)),
+    }
+}
+
+pub(super) fn recovery_of(world: &World) -> impl Iterator<Item = OfAdapter<'_, &Recovery>> {
+    let each = world.reading.recovery.iter();
+    each.map(|(luid, value)| OfAdapter { luid, value })
+}
+
+/// How adapters have recovered.
+fn recovery(world: &World) -> String {
+    let mut table = Table::new(&["ADAPTER", "TDR-MS", "ENGINE-RESETS", "ADAPTER-RESETS"]);
+    for OfAdapter { luid, value } in recovery_of(world) {
+        table.row([
+            luid.into(),
+            known(value.tdr_delay_ms),
+            known(value.engine_resets),
+            known(value.adapter_resets),
+        ]);
+    }
     table.to_string()
 }
 
@@ -94,6 +116,14 @@ pub(super) fn chosen_queues(
 }
 
 pub(super) fn queues(world: &World, pid: Option<u32>) -> String {
+    queue_table(world, chosen_queues(world, pid)).to_string()
+}
+
+/// These queues, with the LUIDs of their adapters.
+pub(super) fn queue_table<'a>(
+    world: &World,
+    queues: impl Iterator<Item = (&'a str, &'a Queue)>,
+) -> Table {
     let mut table = Table::new(&[
         "QUEUE",
         "ADAPTER",
@@ -108,9 +138,10 @@ pub(super) fn queues(world: &World, pid: Option<u32>) -> String {
         "DONE",
         "BUSY-MS",
         "DOORBELL",
+        "PROGRESS",
         "WHY",
     ]);
-    for (luid, queue) in chosen_queues(world, pid) {
+    for (luid, queue) in queues {
         let why = match (&queue.fault, &queue.blocked_on) {
             (Some(fault), _) => describe(fault),
             (None, Some(on)) => match on.value {
@@ -133,14 +164,18 @@ pub(super) fn queues(world: &World, pid: Option<u32>) -> String {
             known(queue.submissions),
             known(queue.busy_ns.map(|ns| ns / 1_000_000)),
             queue.doorbell.clone().unwrap_or("-".into()),
+            match (queue.progress, queue.last_queued) {
+                (Some(progress), Some(last)) => format!("{progress}/{last}"),
+                _ => "-".into(),
+            },
             why,
         ]);
     }
-    table.to_string()
+    table
 }
 
 /// Why a queue has stopped, in words.
-fn describe(fault: &Fault) -> String {
+pub(super) fn describe(fault: &Fault) -> String {
     let hex = |word: Option<u64>| word.map_or("?".into(), |word| format!("{word:#x}"));
     let what = match (fault.header, fault.write) {
         (Some(header), _) => format!("illegal packet {header:#x}"),

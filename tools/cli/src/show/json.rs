@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::gpu::{chosen_queues, engines_of, OfAdapter};
+use super::gpu::{chosen_queues, engines_of, recovery_of, EngineRow, OfAdapter};
 use super::objects::{chosen, entries, find, waited};
 use super::refusals::refusals;
+use super::report::reports_of;
 use crate::args::Command;
+use crate::engines::Recovery;
 use crate::fdinfo;
 use crate::refusals::Refusal;
 use crate::table::harmless_json;
@@ -59,8 +61,17 @@ pub(super) fn as_json(world: &World, command: Command) -> Result<String, String>
             let queues = queues.map(|(luid, value)| OfAdapter { luid, value });
             member(world, "queues", queues.collect::<Vec<_>>())
         }
-        Command::Engines => member(world, "engines", engines_of(world).collect::<Vec<_>>()),
+        Command::Engines => document(
+            world,
+            Engines {
+                engines: engines_of(world).collect(),
+                recovery: recovery_of(world).collect(),
+            },
+        ),
         Command::Top(_) => member(world, "load", &world.loads),
+        Command::Report { .. } => member(world, "reports", reports_of(world).collect::<Vec<_>>()),
+        // These show nothing.
+        Command::Reset { .. } | Command::Stop { .. } | Command::Continue { .. } => String::new(),
     })
 }
 
@@ -87,4 +98,11 @@ fn document(world: &World, content: impl Serialize) -> String {
 struct Processes<'a> {
     processes: &'a [Process],
     users: &'a BTreeMap<u64, BTreeMap<String, fdinfo::Share>>,
+}
+
+/// The engines, and how their adapters have recovered.
+#[derive(Serialize)]
+struct Engines<'a> {
+    engines: Vec<OfAdapter<'a, EngineRow<'a>>>,
+    recovery: Vec<OfAdapter<'a, &'a Recovery>>,
 }

@@ -6,6 +6,7 @@ mod json;
 mod objects;
 mod overview;
 mod refusals;
+mod report;
 mod text;
 
 use crate::args::Command;

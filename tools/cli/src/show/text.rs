@@ -7,6 +7,7 @@ use super::gpu::{engines, queues, top};
 use super::objects::{chosen, find, handles, info, names, object, objects, waiters};
 use super::overview::{adapters, overview, processes};
 use super::refusals::why;
+use super::report::report;
 use crate::args::Command;
 use crate::world::{Object, World};
 
@@ -25,6 +26,9 @@ pub(super) fn as_text(world: &World, command: Command) -> Result<String, String>
         Command::Queues { pid } => queues(world, pid),
         Command::Engines => engines(world),
         Command::Top(_) => top(world),
+        Command::Report { .. } => report(world),
+        // These show nothing.
+        Command::Reset { .. } | Command::Stop { .. } | Command::Continue { .. } => String::new(),
     };
     if world.hidden_processes > 0 {
         let count = world.hidden_processes;
