@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adapters that hang when a test wants it.
 
+use opendxg::soft_gpu::{self, FailResets};
 use opendxg::{Adapter, Device};
 use selftests::gpu::Gpu;
 use selftests::soft_adapter::SoftAdapter;
 use selftests::TestResult;
 
-/// Private commands of the software GPU, and their numbers.
-#[derive(Clone, Copy)]
-pub(crate) enum Command {
-    HangEngine = 1,
-    HangQueue = 2,
-    RefusePreemption = 3,
-    DropInterrupt = 4,
-    Delay = 5,
-    Stop = 6,
-    LoseDevice = 7,
-    FailResets = 8,
-}
+pub(crate) use opendxg::soft_gpu::Command;
 
 /// Which resets fail: bits of the argument of [`Command::FailResets`].
-pub(crate) const ENGINE: u64 = 1;
-pub(crate) const ADAPTER: u64 = 2;
-pub(crate) const RESTART: u64 = 4;
+pub(crate) const ENGINE: u64 = FailResets::ENGINE.bits();
+pub(crate) const ADAPTER: u64 = FailResets::ADAPTER.bits();
+pub(crate) const RESTART: u64 = FailResets::RESTART.bits();
 
 /// The bytes of a command.
 pub(crate) fn bytes(command: u32, node: u32, argument: u64) -> Vec<u8> {
-    let words = [u32::from_le_bytes(*b"ODXC"), 1, command, node];
-    let words = words.iter().flat_map(|word| word.to_le_bytes());
-    words.chain(argument.to_le_bytes()).collect()
+    soft_gpu::bytes(command, node, argument).to_vec()
 }
 
 /// An adapter of the test, on which work may take this long.
@@ -67,7 +55,6 @@ impl Faulty {
 
     /// Has the adapter do something wrong.
     pub(crate) fn command(&self, command: Command, node: u32, argument: u64) -> TestResult {
-        let mut data = bytes(command as u32, node, argument);
-        Ok(self.adapter.private_escape(&mut data)?)
+        Ok(self.adapter.soft_gpu_command(command, node, argument)?)
     }
 }

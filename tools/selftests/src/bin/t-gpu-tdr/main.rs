@@ -7,6 +7,7 @@ mod engines;
 mod faulty;
 mod queues;
 mod refusals;
+mod reports;
 
 use selftests::Suite;
 
@@ -16,5 +17,6 @@ pub(crate) fn main() {
         .with(engines::tests)
         .with(adapters::tests)
         .with(refusals::tests)
+        .with(reports::tests)
         .run()
 }
