@@ -517,7 +517,7 @@ impl Adapter {
             .unwrap_or_default()
     }
 
-    /// CollectDbgInfo.
+    /// CollectDbgInfo: of the context that hangs, or of what the engine runs.
     pub(super) fn collect_dbg_info(&self, reset: &ResetHwEngine, info: &mut DebugInfo) {
         let context = reset.hung.and_then(|cookie| self.context(cookie));
 
@@ -586,7 +586,7 @@ impl Adapter {
         }
     }
 
-    /// RestartFromTimeout.
+    /// RestartFromTimeout: all engines run again.
     pub(super) fn restart_from_timeout(&self) -> KmdResult {
         if self.is_lost() || self.fails(Resets::Restart) {
             return Err(KmdError::DeviceRemoved);

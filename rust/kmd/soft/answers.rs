@@ -59,6 +59,8 @@ pub(super) struct Answers {
     is_dead: Flag,
     /// A debugger has stopped it.
     is_stopped: Flag,
+    /// Somebody looks at what it has come to.
+    is_held: Flag,
     /// What it is made to do wrong.
     refuses: Flag,
     hangs_next: Flag,
@@ -79,6 +81,7 @@ impl Answers {
             is_reset: Flag::new(),
             is_dead: Flag::new(),
             is_stopped: Flag::new(),
+            is_held: Flag::new(),
             refuses: Flag::new(),
             hangs_next: Flag::new(),
             hangs: Flag::new(),
@@ -140,7 +143,19 @@ impl Answers {
 
     /// Whether the engine may run a slice.
     pub(super) fn may_run(&self) -> bool {
-        !self.is_dead.is_set() && !self.is_reset.is_set() && !self.is_stopped.is_set()
+        let prevents = [
+            &self.is_dead,
+            &self.is_reset,
+            &self.is_stopped,
+            &self.is_held,
+        ];
+
+        !prevents.into_iter().any(Flag::is_set)
+    }
+
+    /// It runs nothing from the end of its slice on, or goes on.
+    pub(super) fn hold(&self, is_held: bool) {
+        self.is_held.set(is_held);
     }
 
     /// A reset begins: what hangs goes on, and nothing more is run.

@@ -29,7 +29,7 @@ const MAX_DELAY_NS: u64 = 1_000_000_000;
 /// What a command is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// An engine.
+    /// Something about the engine of a node.
     Engine { node: u32, what: Injection },
     /// The whole adapter is gone: all that is read from it has all bits set.
     LoseDevice,

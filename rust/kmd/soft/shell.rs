@@ -87,11 +87,11 @@ struct ToLookAt {
     contexts: List<Context>,
 }
 
+/// How many naps an engine has time to end its slice.
+const PATIENCE: u32 = 100;
+
 /// How many queues, and how many contexts, the thread looks at before it runs a slice.
 const LOOKS: u32 = 64;
-
-/// How often an engine is tried that may hang, about a millisecond apart.
-const TRIES: u32 = 50;
 
 impl Shell {
     /// An engine without queues, for page tables of this format; `None` if there is no memory. May
@@ -340,21 +340,33 @@ impl Shell {
         self.wakeup.ring();
     }
 
-    /// What it runs, or a context has. It does not wait for the engine. May sleep.
+    /// What it runs, or a context has. The engine runs nothing meanwhile; one that hangs does not
+    /// answer in time. May sleep.
     pub(super) fn debug_info(&self, context: Option<&Context>, info: &mut DebugInfo) {
-        // An engine that only works has the lock for one slice at a time.
-        for _ in 0..TRIES {
-            if let Some(mut core) = self.core.try_lock() {
-                return core.debug_info(context, &self.reached(), info);
+        let memory = self.reached();
+
+        self.answers.hold(true);
+
+        let answers = (0..PATIENCE).any(|_| match self.core.try_lock() {
+            Some(mut core) => {
+                core.debug_info(context, &memory, info);
+                true
             }
-            platform::nap();
+            None => {
+                platform::nap();
+                false
+            }
+        });
+
+        self.answers.hold(false);
+        self.wake();
+        if !answers {
+            let (queue, packet) = self.answers.last_run();
+
+            info.queue = (queue != 0).then_some(queue);
+            info.packet = packet;
+            info.is_stale = true;
         }
-
-        let (queue, packet) = self.answers.last_run();
-
-        info.queue = Some(queue);
-        info.packet = packet;
-        info.is_stale = true;
     }
 
     /// What the engine does. May sleep.
