@@ -29,8 +29,9 @@ static void dxg_event_queue(struct file *file, wait_queue_head_t *head, poll_tab
 }
 
 /*
- * Queues the entry on the eventfd behind a file, and returns its wait queue. *events is what a poll
- * reports: with EPOLLIN the counter is not 0. The queue lives as long as the context of the eventfd.
+ * Queues the entry on the eventfd behind a file, and returns its wait queue. *events is what a
+ * poll reports: with EPOLLIN the counter is not 0. The queue lives as long as the context of the
+ * eventfd.
  */
 struct wait_queue_head *dxg_event_watch(struct file *file, struct wait_queue_entry *entry,
 					wait_queue_func_t wake, u32 *events)

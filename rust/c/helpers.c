@@ -531,7 +531,10 @@ int dxg_wait_while_equal(struct wait_queue_head *wq, const atomic_t *count, u32 
 	return wait_event_freezable(*wq, (u32)atomic_read_acquire(count) != old);
 }
 
-/* As dxg_wait_reached(), whatever happens to the caller. What it waits for is done by threads of the module. */
+/*
+ * As dxg_wait_reached(), whatever happens to the caller. What it waits for is done by threads of
+ * the module.
+ */
 void dxg_wait_surely_reached(struct wait_queue_head *wq, const atomic_t *count, u32 target)
 {
 	wait_event(*wq, (s32)(atomic_read_acquire(count) - target) >= 0);

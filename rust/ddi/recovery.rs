@@ -18,7 +18,7 @@ pub struct EngineStatus {
 /// What ResetHwEngine is to reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResetHwEngine {
-    /// The node.
+    /// The node whose engine is reset.
     pub node: u32,
     /// The context whose work has taken too long; `None` if the engine does not answer. Then the
     /// context is affected whose work it has stopped in.

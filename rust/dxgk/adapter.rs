@@ -16,7 +16,6 @@ use super::{
     power::Power,
     recovery::Recovery,
     report::Reports,
-    running::Running,
     sched::{
         last_faults::LastFaults,
         list::Queues, //
@@ -90,6 +89,19 @@ pub(crate) use crate::{
     logic::luid::AdapterKind, //
 };
 
+/// Who has the adapters that run, as one of them knows it.
+pub(in crate::dxgk) trait AdapterOwner: Send + Sync {
+    /// Removes an adapter, as [`Driver::remove_adapter`](super::driver::Driver::remove_adapter).
+    ///
+    /// Context: may sleep, no locks held.
+    fn remove_adapter(&self, adapter: &Arc<Adapter>);
+
+    /// All work of an adapter is lost: its devices are in error.
+    ///
+    /// Context: may sleep, no locks held.
+    fn lose_devices(&self, adapter: &Arc<Adapter>);
+}
+
 /// A GPU, and the KMD that drives it.
 #[pin_data]
 pub(crate) struct Adapter {
@@ -106,8 +118,8 @@ pub(crate) struct Adapter {
     /// What it recovers with.
     #[pin]
     pub(crate) recovery: Recovery,
-    /// What an end of it has to know.
-    pub(in crate::dxgk) running: Arc<Running>,
+    /// Who ends it.
+    pub(in crate::dxgk) owner: Arc<dyn AdapterOwner>,
     /// Whether it has ended. LOCK: held while it ends.
     #[pin]
     ended: Mutex<bool>,
@@ -152,7 +164,7 @@ impl Adapter {
         index: u32,
         kmd: KBox<dyn Kmd>,
         debugfs: Option<&Debugfs>,
-        running: &Arc<Running>,
+        owner: Arc<dyn AdapterOwner>,
     ) -> KmdResult<Arc<Self>> {
         let class = Passive::here();
         let luid = luid::luid_of(kind, index);
@@ -193,7 +205,7 @@ impl Adapter {
                 features,
                 port,
                 recovery <- recovery,
-                running: running.clone(),
+                owner,
                 ended <- new_mutex!(false, "Adapter::ended"),
                 memory,
                 fences <- FenceBindings::new(),

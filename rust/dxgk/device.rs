@@ -204,7 +204,7 @@ impl Device {
         disable_gpu_timeout: bool,
     ) -> DxgResult<Arc<Self>> {
         // A reset that is in progress would hit the device, or refuse it.
-        adapter.wait_for_recovery();
+        adapter.recovery.wait();
 
         let identified = ObjectId::new(ObjectKind::Device);
         let class = Passive::here();

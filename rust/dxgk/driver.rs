@@ -10,6 +10,7 @@ use super::{
     adapter::{
         Adapter,
         AdapterKind,
+        AdapterOwner,
         Luid, //
     },
     debugfs::Debugfs,
@@ -108,7 +109,7 @@ impl Driver {
             index,
             make(index)?,
             self.debugfs.as_ref(),
-            &self.running,
+            self.running.clone(),
         )?;
         let known = self
             .running
@@ -131,7 +132,7 @@ impl Driver {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn remove_adapter(&self, adapter: &Arc<Adapter>) {
-        self.running.remove_adapter(adapter);
+        AdapterOwner::remove_adapter(&*self.running, adapter);
     }
 
     /// The process of a thread group, if that has the device open.

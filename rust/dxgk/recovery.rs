@@ -1,42 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Recovery of an adapter: what follows when work takes too long or an engine does not answer
-//! (GPU-95, GPU-96). `sched/queue/watch.rs` finds that out.
-//!
-//! ```text
-//! a queue or an engine hangs
-//!   | CollectDbgInfo, ResetHwEngine: the KMD names the contexts that are hit
-//!   |   their devices are in error; ResumeHwEngine: all others go on
-//!   v if that fails
-//! ResetFromTimeout, RestartFromTimeout: all devices of the adapter are in error
-//!   v if that fails, or it is the sixth time in a minute
-//! the adapter is stopped, as if it were removed
-//! ```
-//!
-//! A device in error ends as with any other error: its queues discard what they have, its doorbells
-//! say ABORT, its fences are signaled for good. The module's worker does that, because users decide
-//! how much it is: the engine does not wait for it, and runs nothing of the device any more.
-//!
-//! Each recovery leaves a report (`report/mod.rs`), which is written before anything is in error.
-//!
-//! LOCK: `turn` is held for one recovery, and outside of all locks of a KMD. Nobody who is inside a
-//! KMD takes it.
+//! What an adapter needs to recover from work that hangs: the TDR time, a worker, and how often it
+//! has recovered. `sched/queue/watch.rs` finds hangs, `sched/recover.rs` has what follows.
 
-use super::{
-    adapter::Adapter,
-    device::Device,
-    report::{
-        Done,
-        Kind, //
-    },
-    sched::queue::Queue, //
-};
 use crate::{
-    ddi::{
-        class::Passive,
-        object::EngineRecovery,
-        recovery::DebugInfo, //
-    },
     logic::tdr::{
         look_after_ms,
         RecentResets,
@@ -46,8 +13,6 @@ use crate::{
     },
     sys::{
         params,
-        time::now_ns,
-        trace,
         work::OrderedWorker, //
     }, //
 };
@@ -60,31 +25,9 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
-        Arc,
         Mutex, //
     }, //
 };
-
-/// Why an adapter is to recover.
-#[derive(Clone, Copy)]
-pub(in crate::dxgk) enum Cause<'a> {
-    /// The work of this queue has taken too long.
-    Queue(&'a Arc<Queue>),
-    /// The engine of this node does not yield.
-    Engine(u32),
-    /// Somebody wants an engine to be reset, or all of it.
-    Requested(Option<u32>),
-}
-
-impl Cause<'_> {
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Queue(_) => Kind::QueueHang,
-            Self::Engine(_) => Kind::EngineHang,
-            Self::Requested(_) => Kind::Requested,
-        }
-    }
-}
 
 /// How often an adapter has recovered, for people who watch it.
 pub(in crate::dxgk) struct Counts {
@@ -94,10 +37,12 @@ pub(in crate::dxgk) struct Counts {
     pub(in crate::dxgk) adapter_resets: u64,
 }
 
-struct Turn {
-    resets: RecentResets,
+/// What one recovery at a time has.
+pub(in crate::dxgk) struct Turn {
+    /// The last resets of the whole adapter.
+    pub(in crate::dxgk) resets: RecentResets,
     /// The report of the recovery that is in progress, once there is one.
-    report: Option<u64>,
+    pub(in crate::dxgk) report: Option<u64>,
 }
 
 /// What an adapter needs to recover.
@@ -110,10 +55,12 @@ pub(crate) struct Recovery {
     /// The last PreemptCommand.
     last_preempt: Atomic<u64>,
     /// How many resets have succeeded. Written with `turn` held.
-    engine_resets: Atomic<u64>,
-    adapter_resets: Atomic<u64>,
+    pub(in crate::dxgk) engine_resets: Atomic<u64>,
+    pub(in crate::dxgk) adapter_resets: Atomic<u64>,
+    /// LOCK: held for one recovery, and outside of all locks of a KMD. Nobody who is inside a KMD
+    /// takes it.
     #[pin]
-    turn: Mutex<Turn>,
+    pub(in crate::dxgk) turn: Mutex<Turn>,
 }
 
 impl Recovery {
@@ -170,6 +117,14 @@ impl Recovery {
         self.last_preempt.fetch_add(1, Relaxed).wrapping_add(1)
     }
 
+    /// Returns when no recovery is in progress that was when this was called, so that what is made
+    /// is not hit by it.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn wait(&self) {
+        drop(self.turn.lock());
+    }
+
     /// How often the adapter has recovered. Waits for no recovery.
     pub(in crate::dxgk) fn counts(&self) -> Counts {
         Counts {
@@ -185,132 +140,3 @@ pub(crate) fn is_delay(ms: u32) -> bool {
 }
 
 const _: () = assert!(DEFAULT_DELAY_MS >= MIN_DELAY_MS && DEFAULT_DELAY_MS <= MAX_DELAY_MS);
-
-impl Adapter {
-    /// Recovers, one at a time. When this returns, what has hung runs no more.
-    ///
-    /// Context: may sleep, no locks held; not inside the KMD, and no worker but that of recovery.
-    pub(in crate::dxgk) fn recover(self: &Arc<Self>, cause: Cause<'_>) {
-        let done = {
-            let mut turn = self.recovery.turn.lock();
-            let kind = cause.kind();
-            let done = match cause {
-                Cause::Queue(queue) => self.reset_engine(&mut turn, kind, queue.node, Some(queue)),
-                Cause::Engine(node) | Cause::Requested(Some(node)) => {
-                    self.reset_engine(&mut turn, kind, node, None)
-                }
-                Cause::Requested(None) => self.reset_adapter(&mut turn, kind),
-            };
-
-            if let Some(report) = turn.report.take() {
-                self.reports.end(report, done);
-            }
-            done
-        };
-
-        if done == Done::Stopped {
-            pr_warn!(
-                "adapter {}: stopped, because it does not recover\n",
-                self.luid.low
-            );
-            self.running.remove_adapter(self);
-        }
-    }
-
-    /// Resets an engine (GPU-95), or all of the adapter if that fails.
-    fn reset_engine(
-        self: &Arc<Self>,
-        turn: &mut Turn,
-        kind: Kind,
-        node: u32,
-        hung: Option<&Arc<Queue>>,
-    ) -> Done {
-        let class = Passive::here();
-        let own = hung.map(|queue| queue.kmd_now());
-        // If the queue has ended, there is nothing to recover from.
-        let own = match &own {
-            Some(None) => return Done::Nothing,
-            Some(Some(own)) => Some(own.owner()),
-            None => None,
-        };
-        // Nothing runs on an adapter that is removed.
-        let Ok(engine) = EngineRecovery::begin(&self.port, node, own) else {
-            return Done::Nothing;
-        };
-        let mut info = DebugInfo::default();
-
-        engine.collect_dbg_info(&class, &mut info);
-        trace::reset(self.id, node, info.queue.unwrap_or(0));
-        turn.report = Some(self.report_recovery(kind, Some(node), hung.map(|own| &**own), &info));
-        if engine.reset(&class).is_err() {
-            drop(engine);
-            return self.reset_adapter(turn, kind);
-        }
-        self.lose_invalidated(hung.map(|queue| &queue.device));
-        engine.resume(&class);
-        self.recovery.engine_resets.add(1, Relaxed);
-        Done::EngineReset
-    }
-
-    /// Steps (3) and (4) for the devices of the contexts that a reset of an engine has hit. Those
-    /// are the reason of it, or only one of them is.
-    fn lose_invalidated(&self, guilty: Option<&Arc<Device>>) {
-        if let Some(device) = guilty {
-            device.hung();
-        }
-        for queue in self.queues.iter() {
-            if let Some(device) = queue.invalidated() {
-                match guilty {
-                    // The KMD names the context that the engine has stopped in.
-                    None => device.hung(),
-                    // One that is in error already stays what it is.
-                    Some(_) => device.was_reset(),
-                }
-            }
-        }
-    }
-
-    /// Resets all of the adapter (GPU-96).
-    fn reset_adapter(self: &Arc<Self>, turn: &mut Turn, kind: Kind) -> Done {
-        let class = Passive::here();
-
-        trace::reset(self.id, u32::MAX, 0);
-        if turn.report.is_none() {
-            let nothing = DebugInfo::default();
-
-            turn.report = Some(self.report_recovery(kind, None, None, &nothing));
-        }
-        if !turn.resets.add(now_ns()) {
-            return Done::Stopped;
-        }
-
-        let succeeds = match self.port.begin_reset(&class) {
-            Some(resets) => resets.reset(&class).is_ok(),
-            // It is removed.
-            None => return Done::Nothing,
-        };
-
-        if !succeeds {
-            return Done::Stopped;
-        }
-        self.running.lose_devices(self);
-        self.recovery.adapter_resets.add(1, Relaxed);
-        Done::AdapterReset
-    }
-
-    /// Resets an engine, or all of the adapter, because somebody wants it (D3DKMTEscape,
-    /// TDRDBGCTRL).
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn force_reset(self: &Arc<Self>, node: Option<u32>) {
-        self.recover(Cause::Requested(node));
-    }
-
-    /// Returns when no recovery is in progress that was when this was called, so that what is made
-    /// is not hit by it.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn wait_for_recovery(&self) {
-        drop(self.recovery.turn.lock());
-    }
-}

@@ -7,7 +7,10 @@
 //! removal of an adapter and by its reset.
 
 use super::{
-    adapter::Adapter,
+    adapter::{
+        Adapter,
+        AdapterOwner, //
+    },
     process::Process,
     sched::files::GpuFiles, //
 };
@@ -66,25 +69,6 @@ impl Running {
         }))
     }
 
-    /// Removes an adapter, with clients or without: it is found no more, everything that waits for
-    /// it ends, and its memory is taken out of all processes. What was made on it stays, and can
-    /// be destroyed. If that was done before, or others are at it, this returns when it is done.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn remove_adapter(&self, adapter: &Arc<Adapter>) {
-        let running = {
-            let mut adapters = self.adapters.lock();
-            let place = adapters
-                .iter()
-                .position(|running| Arc::ptr_eq(running, adapter));
-
-            place.and_then(|place| adapters.remove(place).ok())
-        };
-
-        drop(running);
-        self.end_adapter(adapter);
-    }
-
     /// The end of an adapter that is not found any more.
     pub(super) fn end_adapter(&self, adapter: &Arc<Adapter>) {
         adapter.end_once(|| {
@@ -99,13 +83,6 @@ impl Running {
             self.for_each_process(|process| process.handles.adapter_removed(adapter));
             adapter.fences.adapter_removed();
         });
-    }
-
-    /// All work of the adapter is lost: its devices are in error.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn lose_devices(&self, adapter: &Arc<Adapter>) {
-        self.for_each_process(|process| process.handles.adapter_reset(adapter));
     }
 
     fn for_each_process(&self, act: impl Fn(&Process)) {
@@ -140,5 +117,33 @@ impl Running {
             seen = Some(key);
         }
         None
+    }
+}
+
+impl AdapterOwner for Running {
+    /// Removes an adapter, with clients or without: it is found no more, everything that waits for
+    /// it ends, and its memory is taken out of all processes. What was made on it stays, and can
+    /// be destroyed. If that was done before, or others are at it, this returns when it is done.
+    ///
+    /// Context: may sleep, no locks held.
+    fn remove_adapter(&self, adapter: &Arc<Adapter>) {
+        let running = {
+            let mut adapters = self.adapters.lock();
+            let place = adapters
+                .iter()
+                .position(|running| Arc::ptr_eq(running, adapter));
+
+            place.and_then(|place| adapters.remove(place).ok())
+        };
+
+        drop(running);
+        self.end_adapter(adapter);
+    }
+
+    /// All work of the adapter is lost: its devices are in error.
+    ///
+    /// Context: may sleep, no locks held.
+    fn lose_devices(&self, adapter: &Arc<Adapter>) {
+        self.for_each_process(|process| process.handles.adapter_reset(adapter));
     }
 }

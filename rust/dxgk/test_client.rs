@@ -70,7 +70,7 @@ pub(in crate::dxgk) fn started(
 
     let kmd = KBox::new(kmd, GFP_KERNEL)?;
     let running = pin_arc(Running::new(0, None)?, GFP_KERNEL)?;
-    let adapter = Adapter::start(AdapterKind::TestDouble, 0, kmd, None, &running);
+    let adapter = Adapter::start(AdapterKind::TestDouble, 0, kmd, None, running);
 
     Ok((journal, adapter.map_err(DxgError::from)))
 }

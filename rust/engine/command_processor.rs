@@ -130,8 +130,8 @@ impl Engine {
             .map_or(true, |written| !queue.has_taken(written))
     }
 
-    /// A dword as a queue would read it, for those who look for the reason of a hang; `None` if that
-    /// would be a fault.
+    /// A dword as a queue would read it, for those who look for the reason of a hang; `None` if
+    /// that would be a fault.
     pub fn peek<M: Memory>(&mut self, queue: &Queue, memory: &M, va: u64) -> Option<u32> {
         let mut space = Space {
             memory,

@@ -3,8 +3,8 @@
 //! When work has taken too long: timeout detection (TDR; gpu.md section 9).
 //!
 //! A queue whose work is in the KMD is looked at a few times in each TDR time. What counts is how
-//! long that work has run, or has waited for a value in the middle of its commands (GPU-93), and not
-//! how long it has waited for its turn. Nothing is reset that was not asked to yield before
+//! long that work has run, or has waited for a value in the middle of its commands (GPU-93), and
+//! not how long it has waited for its turn. Nothing is reset that was not asked to yield before
 //! (GPU-92):
 //!
 //! ```text

@@ -160,7 +160,8 @@ impl OrderedWorker {
         }
     }
 
-    /// Queues the work of `item` after so many jiffies, unless it is queued already. In any context.
+    /// Queues the work of `item` after so many jiffies, unless it is queued already. In any
+    /// context.
     pub(crate) fn enqueue_delayed<T, const ID: u64>(&self, item: Arc<T>, after: Jiffies)
     where
         T: WorkItem<ID, Pointer = Arc<T>> + HasDelayedWork<T, ID> + Send + Sync + 'static,

@@ -4,8 +4,8 @@
 //! each fault of a queue. The last ones are kept (`logic/kept_reports.rs`), when the queue and its
 //! process are gone, too.
 //!
-//! `collect.rs` makes them, `show.rs` prints them. All memory is there from the start of the adapter
-//! on: a report is written in place, and nobody who recovers waits for memory.
+//! `collect.rs` makes them, `show.rs` prints them. All memory comes with the adapter: a report is
+//! written in place, and nobody who recovers waits for memory.
 //!
 //! LOCK: `kept` is a mutex, outside of `Queues::listed` and `Queue::state`. Nobody sleeps who has
 //! it, so that the adapter's worker may take it.
@@ -14,8 +14,8 @@ mod collect;
 mod show;
 
 use super::{
-    sched::show::Snapshot,
-    vidmm::address_space::walk::Walk, //
+    sched::snapshot::Snapshot,
+    vidmm::walk::Walk, //
 };
 use crate::{
     ddi::{

@@ -16,8 +16,8 @@ use crate::{
         PageTableEntry, //
     },
     dxgk::{
-        sched::show,
-        vidmm::address_space::walk::Walk, //
+        sched::snapshot,
+        vidmm::walk::Walk, //
     },
     sys::time::now_ns, //
 };
@@ -70,7 +70,7 @@ impl Report {
             write!(f, " pid={}", first.pid)?;
         }
         if let Some(fault) = &self.fault {
-            show::fault(fault, f)?;
+            snapshot::fault(fault, f)?;
         } else if self.info.queue.is_some() {
             let stale = u32::from(self.info.is_stale);
 
@@ -84,7 +84,7 @@ impl Report {
             Found::Walk(walk) => show_walk(walk, f)?,
         }
         for queue in &self.queues {
-            show::line(queue, &[self.guilty], f)?;
+            snapshot::line(queue, &[self.guilty], f)?;
         }
         if self.more != 0 {
             writeln!(f, "queues-more:\t{}", self.more)?;

@@ -129,7 +129,10 @@ impl<'a> ExportPlan<'a> {
         };
         let mut tasks = KVec::new();
 
-        tasks.push(Task::Signal(Need::Export(wanted, holds)), GFP_KERNEL_ACCOUNT)?;
+        tasks.push(
+            Task::Signal(Need::Export(wanted, holds)),
+            GFP_KERNEL_ACCOUNT,
+        )?;
         for _ in 0..MOST {
             if sleep::is_killed() {
                 return Err(DxgError::Interrupted);

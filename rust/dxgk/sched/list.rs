@@ -12,14 +12,11 @@ use super::{
         NewExport,
         Wanted, //
     },
-    show::Snapshot, //
+    snapshot::Snapshot, //
 };
-use crate::{
-    dxgk::device::Device,
-    sys::{
-        alloc::tree_node,
-        dma_fence::DmaFence, //
-    }, //
+use crate::sys::{
+    alloc::tree_node,
+    dma_fence::DmaFence, //
 };
 use kernel::{
     alloc::AllocError,
@@ -56,8 +53,11 @@ pub(crate) trait ListedQueue: Send + Sync {
     /// Context: may sleep; no locks held that are inside `doorbell::Ring::live`.
     fn disconnect_doorbell(&self);
 
-    /// Its device, if a reset has hit its context.
-    fn invalidated(&self) -> Option<&Arc<Device>>;
+    /// Puts its device in error if a reset has hit its context: as one that hangs, or as one that
+    /// others are the reason of.
+    ///
+    /// Context: may sleep, no locks held.
+    fn end_if_lost(&self, hangs: bool);
 
     /// The number that it is known by, also outside of the module.
     fn id(&self) -> u64;

@@ -27,6 +27,8 @@
 //! context_state.rs what a context and its queues have in common
 //! list.rs         the queues of an adapter
 //! queued_work.rs  what is done when work is through
+//! recover.rs      what follows when work hangs
+//! snapshot.rs     how a queue is
 //! show.rs         what debugfs shows of engines and queues
 //! files.rs        its files
 //! ```
@@ -47,9 +49,11 @@ mod others_tests;
 mod power_tests;
 pub(crate) mod queue;
 pub(crate) mod queued_work;
+mod recover;
 mod recovery_tests;
 pub(in crate::dxgk) mod show;
 pub(crate) mod signal;
+pub(in crate::dxgk) mod snapshot;
 mod suspend_tests;
 #[cfg(CONFIG_KUNIT = "y")]
 mod test_scene;

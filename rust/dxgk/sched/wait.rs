@@ -9,7 +9,10 @@
 //! A wait for the fence of a sync file is different: it has begun when it is queued, because such a
 //! fence never takes back that it has signalled.
 
-use super::callbacks::Kick;
+use super::{
+    callbacks::Kick,
+    snapshot::Blocked, //
+};
 use crate::dxgk::inline_vec::InlineVec;
 use crate::dxgk::sync::{
     cpu_wait::{
@@ -54,17 +57,6 @@ use kernel::{
         Arc, //
     }, //
 };
-
-/// What a queue is blocked on, for those who look at it.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Blocked {
-    /// What the object is.
-    pub(crate) kind: &'static str,
-    /// The id of the object; the first one, if there are several.
-    pub(crate) object: u64,
-    /// Its value that is waited for; 0 for a mutex or a semaphore.
-    pub(crate) value: u64,
-}
 
 /// A queue that goes on when its wait ends.
 pub(crate) struct WakeQueue {

@@ -2,10 +2,10 @@
 
 //! A signal of a fence that waits for an eventfd (FEN-175).
 //!
-//! It ends once: it signals the fence because the counter of the eventfd is not 0, or it is given up
-//! because its process, the eventfd or the fence has ended. The wake-up of the eventfd comes with
-//! interrupts off and only queues the work of the module's worker. So nothing is recursive: an
-//! eventfd that the signal itself signals finds work that is queued or running.
+//! It ends once: it signals the fence because the counter of the eventfd is not 0, or it is given
+//! up because its process, the eventfd or the fence has ended. The wake-up of the eventfd comes
+//! with interrupts off and only queues the work of the module's worker. So nothing is recursive:
+//! an eventfd that the signal itself signals finds work that is queued or running.
 //!
 //! It keeps the memory of the fence through the fence's weak target, until the fence retires. It
 //! does not keep the fence alive, and waits of the fence do not count it among those who could

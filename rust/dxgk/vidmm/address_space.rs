@@ -79,7 +79,7 @@ use state::{
 mod changes;
 mod state;
 mod updates;
-pub(in crate::dxgk) mod walk;
+mod walk;
 
 /// The GPU addresses of a process on one adapter.
 #[pin_data]

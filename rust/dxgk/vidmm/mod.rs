@@ -45,3 +45,4 @@ mod undo;
 pub(crate) mod update;
 pub(crate) mod usage;
 mod users;
+pub(in crate::dxgk) mod walk;

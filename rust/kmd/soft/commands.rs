@@ -58,7 +58,7 @@ impl Command {
         }
 
         let node = dword(data, 12)?;
-        let argument = u64::from(dword(data, 16)?) | u64::from(dword(data, 20)?) << 32;
+        let argument = u64::from(dword(data, 16)?) | (u64::from(dword(data, 20)?) << 32);
         let is_on = match argument {
             0 => Some(false),
             1 => Some(true),

@@ -116,8 +116,8 @@ pub(crate) struct EventWatch<T: EventWatcher> {
     _watcher: Arc<T>,
 }
 
-// SAFETY: The entry is touched under the lock of the wait queue only, by any thread; the watcher may
-// be used anywhere.
+// SAFETY: The entry is touched under the lock of the wait queue only, by any thread; the watcher
+// may be used anywhere.
 unsafe impl<T: EventWatcher> Send for EventWatch<T> {}
 // SAFETY: As above; there is nothing to call by reference.
 unsafe impl<T: EventWatcher> Sync for EventWatch<T> {}

@@ -34,6 +34,16 @@ pub fn adapter(mount: &Path, luid: &str) -> io::Result<BTreeMap<String, u64>> {
     counts(&mount.join("opendxg/adapters").join(luid))
 }
 
+/// The engines of the adapter with this LUID.
+///
+/// # Errors
+///
+/// The file cannot be read, or there is no such adapter.
+pub fn engines(mount: &Path, luid: &str) -> io::Result<Vec<Engine>> {
+    let text = fs::read_to_string(mount.join(ENGINES).join(luid))?;
+    Ok(text.lines().filter_map(engines::engine).collect())
+}
+
 /// The engines and queues of all adapters. An adapter that goes meanwhile is left out.
 ///
 /// # Errors

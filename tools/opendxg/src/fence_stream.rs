@@ -14,9 +14,9 @@ use crate::{Error, Result, Status};
 /// The values of a fence, one after the other, for an event loop.
 ///
 /// The descriptor is readable while the fence has another value than the one that was read last.
-/// Changes between two reads coalesce: a read returns the present value. It can be passed to another
-/// process; all who have it read from one stream. It does not keep the fence alive: when nobody is
-/// left who could signal, it hangs up.
+/// Changes between two reads coalesce: a read returns the present value. It can be passed to
+/// another process; all who have it read from one stream. It does not keep the fence alive: when
+/// nobody is left who could signal, it hangs up.
 #[derive(Debug)]
 pub struct FenceStream(OwnedFd);
 

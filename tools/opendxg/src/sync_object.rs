@@ -229,8 +229,8 @@ impl SyncObject {
     /// not now. The counter is left as it is. The value may go down if `allow_rewind`; otherwise a
     /// lower value does nothing when the event comes.
     ///
-    /// Closing the last descriptor of the event before that gives it up, and so does the end of this
-    /// process or of the fence, which is not kept alive. ACCESS_DENIED if this handle may not
+    /// Closing the last descriptor of the event before that gives it up, and so does the end of
+    /// this process or of the fence, which is not kept alive. ACCESS_DENIED if this handle may not
     /// signal; OBJECT_TYPE_MISMATCH if `event` is not an eventfd.
     pub fn signal_on_event(&self, value: u64, event: impl AsFd, allow_rewind: bool) -> Result<()> {
         let flags = if allow_rewind {

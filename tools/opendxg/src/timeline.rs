@@ -20,7 +20,7 @@ struct Notify {
 }
 
 /// `DRM_IOCTL_SYNCOBJ_EVENTFD`.
-const SYNCOBJ_EVENTFD: u32 = 0xc000_64cf | (size_of::<Notify>() as u32) << 16;
+const SYNCOBJ_EVENTFD: u32 = 0xc000_64cf | ((size_of::<Notify>() as u32) << 16);
 
 /// A point of a DRM timeline that will signal a fence. Dropping it before that gives it up.
 ///
@@ -31,8 +31,8 @@ const SYNCOBJ_EVENTFD: u32 = 0xc000_64cf | (size_of::<Notify>() as u32) << 16;
 pub struct TimelinePoint(EventFd);
 
 impl TimelinePoint {
-    /// Signals `fence` to `value` when point `point` of the timeline `syncobj` is signalled: at once
-    /// if it is already. The point may be one that nobody has submitted yet.
+    /// Signals `fence` to `value` when point `point` of the timeline `syncobj` is signalled: at
+    /// once if it is already. The point may be one that nobody has submitted yet.
     ///
     /// `syncobj` is a handle of the DRM file `drm`. The driver needs no part in this; kernels from
     /// 6.6 on can do it, others say `ENOTTY`. A fence whose value is above `value` by then is left

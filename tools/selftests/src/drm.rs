@@ -33,7 +33,7 @@ const CAP_SYNCOBJ_TIMELINE: u64 = 0x14;
 fn ioctl<T>(fd: BorrowedFd<'_>, number: u32, arg: &mut T) -> TestResult {
     use std::os::fd::AsRawFd;
 
-    let code = 0xc000_6400 | (size_of::<T>() as u32) << 16 | number;
+    let code = 0xc000_6400 | ((size_of::<T>() as u32) << 16) | number;
     // SAFETY: only this file calls, with the arguments of these calls; their addresses are those of
     // live values.
     match unsafe { libc::ioctl(fd.as_raw_fd(), code.into(), &raw mut *arg) } {

@@ -159,8 +159,7 @@ impl Item {
         match &self.what {
             What::Commands(_) => rules::Item::Commands,
             What::Signal(signal) => rules::Item::Signal {
-                reaches: running.unwrap_or_else(|| signal.is_last_part())
-                    && signal.reaches(wanted),
+                reaches: running.unwrap_or_else(|| signal.is_last_part()) && signal.reaches(wanted),
             },
             What::Wait(wait) => rules::Item::Wait(wait.end()),
         }

@@ -4,8 +4,8 @@
 //!
 //! `state.rs` says what is queued and what is to be done next, `turn.rs` who does it, `ending.rs`
 //! how a queue ends, `filled.rs` what is different if its process fills it, `export.rs` how signals
-//! become sync files, `watch.rs` what if its work takes too long. Nothing is recursive: the end of a
-//! wait only queues work.
+//! become sync files, `watch.rs` what if its work takes too long. Nothing is recursive: the end of
+//! a wait only queues work.
 //!
 //! LOCK: `state` is a leaf; items are dropped without it. `kmd` is held while a priority is set,
 //! and is not taken by the adapter's worker.
@@ -38,7 +38,7 @@ use super::{
         Key,
         ListedQueue, //
     },
-    show::Snapshot, //
+    snapshot::Snapshot, //
 };
 use crate::dxgk::{
     adapter::Adapter,
@@ -208,7 +208,7 @@ impl Queue {
                 work <- new_work!("Queue::work"),
                 patience <- new_delayed_work!("Queue::patience"),
                 handed_over <- new_work!("Queue::handed_over"),
-                watched: Atomic::new(watch::UNWATCHED),
+                watched: Atomic::new(state::UNWATCHED),
                 watch <- new_delayed_work!("Queue::watch"),
                 _charge: charge,
             }),
@@ -363,8 +363,12 @@ impl ListedQueue for Queue {
         }
     }
 
-    fn invalidated(&self) -> Option<&Arc<Device>> {
-        self.context.is_invalidated().then_some(&self.device)
+    fn end_if_lost(&self, hangs: bool) {
+        match (self.context.is_invalidated(), hangs) {
+            (true, true) => self.device.hung(),
+            (true, false) => self.device.was_reset(),
+            (false, _) => {}
+        }
     }
 
     fn id(&self) -> u64 {

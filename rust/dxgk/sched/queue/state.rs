@@ -29,11 +29,13 @@ use crate::{
         kmd_queue::KmdQueue,
         queued_work::Epoch,
         signal::QueuedSignal,
-        show::RingState,
+        snapshot::{
+            Blocked,
+            RingState, //
+        },
         wait::{
             Begin,
             Begun,
-            Blocked,
             Bound,
             WakeQueue, //
         }, //
@@ -60,9 +62,11 @@ use kernel::{
     sync::Arc, //
 };
 
-
 /// How many times a closing queue may take as long as it may take without progress.
 const ROUNDS: u32 = 5;
+
+/// Nobody looks whether the queue hangs, see `watch.rs`.
+pub(super) const UNWATCHED: u32 = 0;
 
 /// Where a queue is in its life.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,10 +118,12 @@ impl Step {
     /// Whether somebody may wait for it who waits for a sync file (FEN-164). When a queue ends or
     /// discards something, its exported points have signalled.
     pub(super) fn is_on_the_way(&self) -> bool {
-        !matches!(
-            self,
-            Self::Rest | Self::HandOver | Self::Discard(_) | Self::End
-        )
+        !matches!(self, Self::Rest) && !self.is_of_the_end()
+    }
+
+    /// Whether the queue ends, or discards what it has.
+    pub(super) fn is_of_the_end(&self) -> bool {
+        matches!(self, Self::HandOver | Self::Discard(_) | Self::End)
     }
 
     /// How much it is, in elements of waits and signals.
@@ -570,8 +576,7 @@ impl State {
             has_timeout,
         };
 
-        self.exports
-            .search(scope, wanted, from, is_assumed, export)
+        self.exports.search(scope, wanted, from, is_assumed, export)
     }
 
     /// The wait with this number, if it is there and waits for values of fences.

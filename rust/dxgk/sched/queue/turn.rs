@@ -91,6 +91,11 @@ impl Queue {
 
             // OVERFLOW: a call has a few thousand elements.
             done += step.weight();
+            if step.is_of_the_end() {
+                // Its items are over before it is, so that their charges are back then. Nothing
+                // that was exported is left behind them.
+                Self::discard(core::mem::replace(over, Items::new()));
+            }
             match step {
                 Step::Rest => return,
                 Step::HandOver => return self.hand_over(),

@@ -12,6 +12,7 @@
 //! an engine that hangs.
 
 use super::{
+    state::UNWATCHED,
     Queue,
     WATCH, //
 };
@@ -23,7 +24,6 @@ use crate::{
         },
         recovery::EngineStatus, //
     },
-    dxgk::recovery::Cause,
     logic::tdr::{
         Look,
         Verdict, //
@@ -46,8 +46,6 @@ use kernel::{
     workqueue::WorkItem, //
 };
 
-/// Nobody looks at the queue.
-pub(super) const UNWATCHED: u32 = 0;
 /// It will be looked at.
 const WATCHED: u32 = 1;
 /// It is looked at now.
@@ -62,8 +60,8 @@ impl WorkItem<WATCH> for Queue {
         let verdict = this.look();
 
         match verdict {
-            Verdict::QueueHangs => this.adapter().recover(Cause::Queue(&this)),
-            Verdict::EngineHangs => this.adapter().recover(Cause::Engine(this.node)),
+            Verdict::QueueHangs => this.adapter().queue_hangs(&this),
+            Verdict::EngineHangs => this.adapter().engine_hangs(this.node),
             Verdict::Rest | Verdict::Wait | Verdict::Preempt => {}
         }
         if verdict == Verdict::Rest {

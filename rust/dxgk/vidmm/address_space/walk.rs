@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The way of an engine through the page tables, as the OS part has them, for those who look for
-//! the reason of a page fault.
+//! The way of an engine through the page tables of an address space.
 
 use super::{
     state::State,
     AddressSpace, //
 };
 use crate::{
-    ddi::{
-        caps::MAX_PAGE_TABLE_LEVELS,
-        paging::{
-            PageSize,
-            PageTableEntry, //
-        }, //
+    ddi::paging::{
+        PageSize,
+        PageTableEntry, //
+    },
+    dxgk::vidmm::walk::{
+        Step,
+        Walk, //
     },
     logic::{
         gpu_ranges::{
@@ -26,38 +26,6 @@ use crate::{
     }, //
 };
 
-/// What an engine finds in one table.
-#[derive(Clone, Copy)]
-pub(in crate::dxgk) struct Step {
-    /// Of the table; 0 has the pages.
-    pub(in crate::dxgk) level: u32,
-    /// Which entry it is.
-    pub(in crate::dxgk) index: u32,
-    /// What is there; `None` if that is being changed.
-    pub(in crate::dxgk) entry: Option<PageTableEntry>,
-}
-
-/// The way of an engine, from the root down.
-pub(in crate::dxgk) struct Walk {
-    steps: [Option<Step>; MAX_PAGE_TABLE_LEVELS],
-    count: usize,
-}
-
-impl Walk {
-    /// Its steps; none if the page tables do not reach the address.
-    pub(in crate::dxgk) fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().flatten()
-    }
-
-    fn add(&mut self, step: Step) {
-        if let Some(place) = self.steps.get_mut(self.count) {
-            *place = Some(step);
-            // OVERFLOW: there are a few places.
-            self.count = self.count.wrapping_add(1);
-        }
-    }
-}
-
 impl AddressSpace {
     /// How an engine comes to this address; `None` if somebody changes what is there just now.
     ///
@@ -65,10 +33,7 @@ impl AddressSpace {
     pub(in crate::dxgk) fn walk(&self, address: u64) -> Option<Walk> {
         let state = self.state.try_lock()?;
         let page = address / PAGE;
-        let mut walk = Walk {
-            steps: [None; MAX_PAGE_TABLE_LEVELS],
-            count: 0,
-        };
+        let mut walk = Walk::default();
 
         state.tables.walk(page, |visit| match visit {
             Visit::Above {

@@ -52,15 +52,15 @@ impl Packet<'_> {
     }
 }
 
-/// The packets of a buffer, one after the other. What follows one that is none is not looked at: its
-/// extent is not known. The last one may be cut off.
+/// The packets of a buffer, one after the other. What follows one that is none is not looked at:
+/// its extent is not known. The last one may be cut off.
 pub fn packets(words: &[u32]) -> impl Iterator<Item = Packet<'_>> {
     let mut rest = words;
     core::iter::from_fn(move || {
         let (&header, behind) = rest.split_first()?;
         let is_packet = header & TYPE_3 == TYPE_3;
         let last = (header >> 16) & HEADER_ONLY;
-        let is_nop = header >> 8 & 0xff == u32::from(opcode::NOP);
+        let is_nop = (header >> 8) & 0xff == u32::from(opcode::NOP);
         let count = match (is_packet, last) {
             (false, _) => 0,
             (true, HEADER_ONLY) if is_nop => 0,

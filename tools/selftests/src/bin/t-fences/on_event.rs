@@ -357,7 +357,7 @@ fn refusals() -> TestResult {
         refused(&raw, &mut call(handle, number), Status::INVALID_PARAMETER)?;
     }
     let closed = fds::closed_number()? as u64;
-    for number in [0, closed, u64::MAX, 1 << 32 | number, 0x4000_0000] {
+    for number in [0, closed, u64::MAX, (1 << 32) | number, 0x4000_0000] {
         let mut arg = call(fence.handle().0, number);
         refused(&raw, &mut arg, Status::INVALID_HANDLE)?;
     }

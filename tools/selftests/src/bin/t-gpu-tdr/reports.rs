@@ -280,7 +280,7 @@ fn page_fault() -> TestResult {
     let buffer = gpu.buffer(PAGE)?;
     let beside = buffer.end();
     let report = fault_at(&faulty, beside)?;
-    let index = |level: u32| beside >> (12 + 9 * level) & 511;
+    let index = |level: u32| (beside >> (12 + 9 * level)) & 511;
     ensure_eq!(
         way(&report),
         [
