@@ -3,13 +3,11 @@
 //! A software adapter from StartDevice on: its engines, its memory, and what was made on it.
 
 use super::{
-    answers::Injection,
     aperture::Aperture,
     cmp::{
         Cmp,
         ENGINES, //
     },
-    commands::Command,
     config::Config,
     context::Context,
     doorbells::{
@@ -41,11 +39,6 @@ use crate::{
             NodeStatus,
             Submission,
             Suspend, //
-        },
-        recovery::{
-            DebugInfo,
-            EngineStatus,
-            ResetHwEngine, //
         },
         segments::Segments,
         slab::{
@@ -96,27 +89,19 @@ pub(super) struct Adapter {
     local: Option<SegmentMemory>,
     ids: SegmentIds,
     aperture: Shared<Aperture>,
-    engines: [Option<Shared<Shell>>; ENGINES],
+    pub(super) engines: [Option<Shared<Shell>>; ENGINES],
     /// Until StopDevice.
     threads: Lock<Option<Threads>>,
     processes: SharedSlab<()>,
-    contexts: SharedSlab<Shared<Context>>,
+    pub(super) contexts: SharedSlab<Shared<Context>>,
     queues: SharedSlab<Shared<Queue>>,
     /// Its physical doorbells, and those of the OS part.
     physical_doorbells: Doorbells,
     doorbells: SharedSlab<Shared<Doorbell>>,
     /// It is gone, as if somebody had pulled it out; 0 or 1.
-    lost: Word32,
-    /// Which resets fail, by bits of [`Resets`].
-    failing: Word32,
-}
-
-/// The resets that can be made to fail.
-#[derive(Clone, Copy)]
-enum Resets {
-    Engine = 1,
-    Adapter = 2,
-    Restart = 4,
+    pub(super) lost: Word32,
+    /// Which resets fail, by bits of `recovery::Resets`.
+    pub(super) failing: Word32,
 }
 
 /// The threads of an adapter. Dropping them ends them.
@@ -502,155 +487,14 @@ impl Adapter {
         }
     }
 
-    /// PreemptCommand. Does not sleep.
-    pub(super) fn preempt_command(&self, node: u32, id: u64) {
-        if let Some(shell) = self.engine(node as usize) {
-            shell.preempt(id);
-        }
-    }
-
-    /// QueryEngineStatus.
-    pub(super) fn engine_status(&self, node: u32) -> EngineStatus {
-        // CAST: as above.
-        self.engine(node as usize)
-            .map(|shell| shell.answers.status())
-            .unwrap_or_default()
-    }
-
-    /// CollectDbgInfo: of the context that hangs, or of what the engine runs.
-    pub(super) fn collect_dbg_info(&self, reset: &ResetHwEngine, info: &mut DebugInfo) {
-        let context = reset.hung.and_then(|cookie| self.context(cookie));
-
-        match (&context, self.engine(reset.node as usize)) {
-            (Some((shell, context)), _) => shell.debug_info(Some(context), info),
-            (None, Some(shell)) => shell.debug_info(None, info),
-            (None, None) => {}
-        }
-    }
-
-    /// ResetHwEngine. Without such an engine nothing happens.
-    pub(super) fn reset_hw_engine(&self, reset: &ResetHwEngine) -> KmdResult {
-        let Some(shell) = self.engine(reset.node as usize) else {
-            return Ok(());
-        };
-        let hung = reset.hung.and_then(|cookie| self.context(cookie));
-        let fails = self.is_lost() || self.fails(Resets::Engine);
-
-        shell.begin_reset();
-        shell.answers.end_reset(fails);
-        if fails {
-            return Err(KmdError::DeviceRemoved);
-        }
-        shell.lose(hung.as_ref().map(|(_, context)| &**context));
-        Ok(())
-    }
-
-    /// ResumeHwEngine. Without such an engine nothing happens.
-    pub(super) fn resume_hw_engine(&self, node: u32) {
-        if let Some(shell) = self.engine(node as usize) {
-            shell.resume();
-        }
-    }
-
-    /// ResetFromTimeout: all contexts are lost.
-    pub(super) fn reset_from_timeout(&self) -> KmdResult {
-        let fails = self.is_lost() || self.fails(Resets::Adapter);
-
-        for shell in self.engines.iter().flatten() {
-            shell.begin_reset();
-            shell.answers.end_reset(fails);
-        }
-        if fails {
-            return Err(KmdError::DeviceRemoved);
-        }
-
-        let mut next = 0;
-
-        loop {
-            let found = {
-                let contexts = self.contexts.lock();
-
-                contexts
-                    .next(next)
-                    .map(|(number, context)| (number, context.clone()))
-            };
-            let Some((number, context)) = found else {
-                return Ok(());
-            };
-
-            if let Some(shell) = self.engine(context.engine) {
-                shell.lose(Some(&context));
-            }
-            // OVERFLOW: numbers never reach the last one.
-            next = number.saturating_add(1);
-        }
-    }
-
-    /// RestartFromTimeout: all engines run again.
-    pub(super) fn restart_from_timeout(&self) -> KmdResult {
-        if self.is_lost() || self.fails(Resets::Restart) {
-            return Err(KmdError::DeviceRemoved);
-        }
-        for shell in self.engines.iter().flatten() {
-            shell.resume();
-        }
-        Ok(())
-    }
-
-    /// A private command of the software GPU.
-    pub(super) fn command(&self, command: Command) -> KmdResult {
-        match command {
-            Command::Engine { node, what } => {
-                let shell = self
-                    .engine(node as usize)
-                    .ok_or(KmdError::InvalidParameter)?;
-
-                shell.answers.inject(what);
-                if let Injection::Stop(false) = what {
-                    shell.wake();
-                }
-            }
-            Command::LoseDevice => {
-                platform::cmpxchg(&self.lost, 0, 1);
-                for shell in self.engines.iter().flatten() {
-                    shell.answers.inject(Injection::Die);
-                }
-            }
-            Command::FailResets {
-                engine,
-                adapter,
-                restart,
-            } => {
-                let bit = |fails, reset| if fails { reset as u32 } else { 0 };
-                let bits = bit(engine, Resets::Engine)
-                    | bit(adapter, Resets::Adapter)
-                    | bit(restart, Resets::Restart);
-
-                while !platform::cmpxchg(
-                    &self.failing,
-                    platform::load32_acquire(&self.failing),
-                    bits,
-                ) {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether it is gone: all bits of what is read are set.
-    pub(super) fn is_lost(&self) -> bool {
-        platform::load32_acquire(&self.lost) != 0
-    }
-
-    /// CAST: a bit.
-    fn fails(&self, reset: Resets) -> bool {
-        platform::load32_acquire(&self.failing) & reset as u32 != 0
-    }
-
-    fn engine(&self, number: usize) -> Option<&Shared<Shell>> {
+    pub(super) fn engine(&self, number: usize) -> Option<&Shared<Shell>> {
         self.engines.get(number)?.as_ref()
     }
 
-    fn context(&self, cookie: ContextCookie) -> Option<(&Shared<Shell>, Shared<Context>)> {
+    pub(super) fn context(
+        &self,
+        cookie: ContextCookie,
+    ) -> Option<(&Shared<Shell>, Shared<Context>)> {
         let context = self.contexts.lock().get(number(cookie.0)).cloned()?;
 
         Some((self.engine(context.engine)?, context))

@@ -23,6 +23,7 @@ mod nodes;
 mod page_tables;
 pub mod polls;
 pub mod queue;
+mod recovery;
 mod report;
 mod shell;
 

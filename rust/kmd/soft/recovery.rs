@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The recovery of a software adapter: whether its engines yield, their resets and its own, and
+//! what it is made to do wrong (GPU-92 to GPU-98).
+
+use super::{
+    adapter::Adapter,
+    answers::Injection,
+    commands::Command, //
+};
+use crate::{
+    ddi::{
+        recovery::{
+            DebugInfo,
+            EngineStatus,
+            ResetHwEngine, //
+        },
+        types::{
+            KmdError,
+            KmdResult, //
+        }, //
+    },
+    platform, //
+};
+
+/// The resets that can be made to fail.
+#[derive(Clone, Copy)]
+enum Resets {
+    Engine = 1,
+    Adapter = 2,
+    Restart = 4,
+}
+
+impl Adapter {
+    /// PreemptCommand. Does not sleep.
+    pub(super) fn preempt_command(&self, node: u32, id: u64) {
+        if let Some(shell) = self.engine(node as usize) {
+            shell.preempt(id);
+        }
+    }
+
+    /// QueryEngineStatus.
+    pub(super) fn engine_status(&self, node: u32) -> EngineStatus {
+        // CAST: as above.
+        self.engine(node as usize)
+            .map(|shell| shell.answers.status())
+            .unwrap_or_default()
+    }
+
+    /// CollectDbgInfo: of the context that hangs, or of what the engine runs.
+    pub(super) fn collect_dbg_info(&self, reset: &ResetHwEngine, info: &mut DebugInfo) {
+        let context = reset.hung.and_then(|cookie| self.context(cookie));
+
+        match (&context, self.engine(reset.node as usize)) {
+            (Some((shell, context)), _) => shell.debug_info(Some(context), info),
+            (None, Some(shell)) => shell.debug_info(None, info),
+            (None, None) => {}
+        }
+    }
+
+    /// ResetHwEngine. Without such an engine nothing happens.
+    pub(super) fn reset_hw_engine(&self, reset: &ResetHwEngine) -> KmdResult {
+        let Some(shell) = self.engine(reset.node as usize) else {
+            return Ok(());
+        };
+        let hung = reset.hung.and_then(|cookie| self.context(cookie));
+        let fails = self.is_lost() || self.fails(Resets::Engine);
+
+        shell.begin_reset();
+        shell.answers.end_reset(fails);
+        if fails {
+            return Err(KmdError::DeviceRemoved);
+        }
+        shell.lose(hung.as_ref().map(|(_, context)| &**context));
+        Ok(())
+    }
+
+    /// ResumeHwEngine. Without such an engine nothing happens.
+    pub(super) fn resume_hw_engine(&self, node: u32) {
+        if let Some(shell) = self.engine(node as usize) {
+            shell.resume();
+        }
+    }
+
+    /// ResetFromTimeout: all contexts are lost.
+    pub(super) fn reset_from_timeout(&self) -> KmdResult {
+        let fails = self.is_lost() || self.fails(Resets::Adapter);
+
+        for shell in self.engines.iter().flatten() {
+            shell.begin_reset();
+            shell.answers.end_reset(fails);
+        }
+        if fails {
+            return Err(KmdError::DeviceRemoved);
+        }
+
+        let mut next = 0;
+
+        loop {
+            let found = {
+                let contexts = self.contexts.lock();
+
+                contexts
+                    .next(next)
+                    .map(|(number, context)| (number, context.clone()))
+            };
+            let Some((number, context)) = found else {
+                return Ok(());
+            };
+
+            if let Some(shell) = self.engine(context.engine) {
+                shell.lose(Some(&context));
+            }
+            // OVERFLOW: numbers never reach the last one.
+            next = number.saturating_add(1);
+        }
+    }
+
+    /// RestartFromTimeout: all engines run again.
+    pub(super) fn restart_from_timeout(&self) -> KmdResult {
+        if self.is_lost() || self.fails(Resets::Restart) {
+            return Err(KmdError::DeviceRemoved);
+        }
+        for shell in self.engines.iter().flatten() {
+            shell.resume();
+        }
+        Ok(())
+    }
+
+    /// A private command of the software GPU.
+    pub(super) fn command(&self, command: Command) -> KmdResult {
+        match command {
+            Command::Engine { node, what } => {
+                let shell = self
+                    .engine(node as usize)
+                    .ok_or(KmdError::InvalidParameter)?;
+
+                shell.answers.inject(what);
+                if let Injection::Stop(false) = what {
+                    shell.wake();
+                }
+            }
+            Command::LoseDevice => {
+                platform::cmpxchg(&self.lost, 0, 1);
+                for shell in self.engines.iter().flatten() {
+                    shell.answers.inject(Injection::Die);
+                }
+            }
+            Command::FailResets {
+                engine,
+                adapter,
+                restart,
+            } => {
+                let bit = |fails, reset| if fails { reset as u32 } else { 0 };
+                let bits = bit(engine, Resets::Engine)
+                    | bit(adapter, Resets::Adapter)
+                    | bit(restart, Resets::Restart);
+
+                while !platform::cmpxchg(
+                    &self.failing,
+                    platform::load32_acquire(&self.failing),
+                    bits,
+                ) {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is gone: all bits of what is read are set.
+    pub(super) fn is_lost(&self) -> bool {
+        platform::load32_acquire(&self.lost) != 0
+    }
+
+    /// CAST: a bit.
+    fn fails(&self, reset: Resets) -> bool {
+        platform::load32_acquire(&self.failing) & reset as u32 != 0
+    }
+}
