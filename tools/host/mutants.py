@@ -251,6 +251,7 @@ MUTANTS = [
     ("ddi/gate.rs", "if state != RESETTING {", "if false {", "loom"),
     ("tdr.rs", "Some(request) if look.obeyed >= request.number", "Some(_) if look.obeyed > 0", "unit"),
     ("tdr.rs", "if is_over || look.is_idle {", "if is_over {", "unit"),
+    ("tdr.rs", "request.looks >= LOOKS\n", "true\n", "unit"),
     ("tdr.rs", "since.reached == reached && !look.is_stopped", "since.reached == reached", "unit"),
     ("tdr.rs", "oldest.is_some_and(|at| now_ns.saturating_sub(at) < WINDOW_NS)", "false", "unit"),
     ("table_tree.rs", "        // MEM-55, MEM-59.\n        self.suspend(tables);\n", "", "unit"),
