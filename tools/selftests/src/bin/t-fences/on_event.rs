@@ -26,7 +26,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-175 waits of every kind are released", waits)
         .test("FEN-175 FEN-32 a rewind is refused when it fires", rewinds)
         .test("FEN-175 an event that the fence itself signals", itself)
-        .test("FEN-175 M30 a ring of fences and events", ring)
+        .test("FEN-175 a ring of fences and events", ring)
         .test("FEN-175 the last descriptor of the event is closed", closed)
         .test("FEN-175 FEN-28 the fence ends first", destroyed)
         .test("FEN-175 FEN-89 the process ends first", killed)

@@ -35,7 +35,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-176 a signal ends a read that waits", interrupted)
         .test("FEN-176 epoll, level and edge triggered", with_epoll)
         .test("FEN-176 io_uring POLL_ADD and READ", with_uring)
-        .test("FEN-176 M1 the last of many signals is read", last_signal)
+        .test("FEN-176 the last of many signals is read", last_signal)
         .test("FEN-176 many streams and waits of one fence", many)
         .test("FEN-176 FEN-28 the last value, then the end", ended)
         .test(
