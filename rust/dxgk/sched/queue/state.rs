@@ -284,11 +284,14 @@ impl State {
         }
     }
 
-    /// Whether it has got work, or has run, since a look that found nothing to watch.
-    pub(super) fn may_hang(&self, reported: &Reported) -> bool {
-        match &self.ring {
-            Some(_) => self.seen_busy_ns != reported.busy_ns(),
-            None => self.watched_work(reported).is_some(),
+    /// Whether it is watched any more after a look: unless it has ended, and if that look has found
+    /// nothing to watch, only if it has got work or has run since.
+    pub(super) fn wants_watch(&self, reported: &Reported, has_rested: bool) -> bool {
+        match (self.life, &self.ring) {
+            (Life::Ended, _) => false,
+            _ if !has_rested => true,
+            (_, Some(_)) => self.seen_busy_ns != reported.busy_ns(),
+            (_, None) => self.watched_work(reported).is_some(),
         }
     }
 

@@ -64,14 +64,14 @@ impl WorkItem<WATCH> for Queue {
             Verdict::EngineHangs => this.adapter().engine_hangs(this.node),
             Verdict::Rest | Verdict::Wait | Verdict::Preempt => {}
         }
-        if verdict == Verdict::Rest {
-            // ORDERING: full, in front of the look at what has run: see `watch`.
-            this.watched.xchg(UNWATCHED, Full);
-            if this.may_hang() {
-                this.as_arc_borrow().watch();
-            }
-        } else {
-            this.look_again();
+
+        // LOCK: the end of the queue either finds that it is watched again, or this finds the end.
+        let state = this.state.lock();
+
+        // ORDERING: full, in front of the look at what has run: see `watch`.
+        this.watched.xchg(UNWATCHED, Full);
+        if state.wants_watch(&this.reported, verdict == Verdict::Rest) {
+            this.as_arc_borrow().watch();
         }
     }
 }
@@ -85,11 +85,6 @@ impl Queue {
         if !self.disable_gpu_timeout && self.watched.cmpxchg(UNWATCHED, WATCHED, Full).is_ok() {
             self.look_after_a_while();
         }
-    }
-
-    fn look_again(self: &Arc<Self>) {
-        self.watched.store(WATCHED, Relaxed);
-        self.as_arc_borrow().look_after_a_while();
     }
 
     fn look_after_a_while(self: ArcBorrow<'_, Self>) {
@@ -120,11 +115,6 @@ impl Queue {
                 .busy_ns()
                 .saturating_add(self.reported.waited_ns()),
         }
-    }
-
-    /// Whether it may hang, although a look has found that there was nothing to watch.
-    fn may_hang(&self) -> bool {
-        self.state.lock().may_hang(&self.reported)
     }
 
     fn look(self: &Arc<Self>) -> Verdict {
