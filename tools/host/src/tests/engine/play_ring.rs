@@ -117,6 +117,8 @@ pub fn play_ring(bytes: &[u8]) -> Ends {
         machine.map(CONTROL, Entry::to(page).writable());
     }
 
+    // Found before the run: a program may point the tables above it anywhere.
+    let entry_of_control = machine.entry_at(CONTROL);
     let writer = Writer {
         ring: machine.find(BUFFER).unwrap(),
         control: machine.find(CONTROL),
@@ -154,7 +156,7 @@ pub fn play_ring(bytes: &[u8]) -> Ends {
             12 => {
                 let entry = Entry::from_bits(choices.qword());
 
-                machine.map(CONTROL, entry);
+                machine.set_entry(entry_of_control, entry);
             }
             13 => {
                 machine.queue.set_ring(ring);
