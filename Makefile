@@ -60,6 +60,10 @@ test-host: ## run the tests that need no virtual machine
 miri: ## run the rules and the client crate under Miri, where a toolchain of the host has it
 	@tools/host/check miri
 
+.PHONY: verify
+verify: ## check the protocol of native fences in Spin, herd7 (where it is) and loom
+	@tools/verify/run
+
 .PHONY: fuzz
 fuzz: ## fuzz the core of the software GPU twice for FUZZ_SECONDS (60), led by coverage
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run engine
