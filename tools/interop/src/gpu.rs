@@ -7,10 +7,12 @@ use ash::{ext, khr, vk, Device, Entry, Instance};
 use selftests::{Failure, TestResult};
 
 use crate::failed;
+use crate::semaphore::Semaphore;
 
 /// What is needed of a driver.
-const EXTENSIONS: [&CStr; 2] = [
+const EXTENSIONS: [&CStr; 3] = [
     khr::external_memory_fd::NAME,
+    khr::external_semaphore_fd::NAME,
     ext::external_memory_dma_buf::NAME,
 ];
 
@@ -29,6 +31,8 @@ pub struct Gpu {
     pub device: Device,
     /// Memory by descriptor.
     pub memory_fd: khr::external_memory_fd::Device,
+    /// Semaphores by descriptor.
+    pub semaphore_fd: khr::external_semaphore_fd::Device,
     /// The queue, which can draw.
     pub queue: vk::Queue,
     pool: vk::CommandPool,
@@ -76,12 +80,14 @@ impl Gpu {
             // SAFETY: as above.
             unsafe { device.create_command_pool(&info, None) }.map_err(failed("command pool"))?;
         let memory_fd = khr::external_memory_fd::Device::new(&instance, &device);
+        let semaphore_fd = khr::external_semaphore_fd::Device::new(&instance, &device);
         Ok(Self {
             _entry: entry,
             instance,
             physical,
             device,
             memory_fd,
+            semaphore_fd,
             queue,
             pool,
         })
@@ -124,13 +130,30 @@ impl Gpu {
 
     /// Records commands, runs them and waits for their end.
     pub fn run(&self, record: impl FnOnce(vk::CommandBuffer)) -> TestResult {
+        self.submit(record, None, None)?.finish()
+    }
+
+    /// Records and submits commands, which wait for one semaphore and signal another.
+    pub fn submit(
+        &self,
+        record: impl FnOnce(vk::CommandBuffer),
+        wait: Option<&Semaphore<'_>>,
+        signal: Option<&Semaphore<'_>>,
+    ) -> TestResult<Submitted<'_>> {
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(self.pool)
             .command_buffer_count(1);
         let begin = vk::CommandBufferBeginInfo::default()
             .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
-        // SAFETY: objects of this device; the buffer is not used after it was waited for.
+        let wait: Vec<_> = wait.iter().map(|wait| wait.raw()).collect();
+        let signal: Vec<_> = signal.iter().map(|signal| signal.raw()).collect();
+        let stages = [vk::PipelineStageFlags::ALL_COMMANDS];
+        // SAFETY: objects of this device; `Submitted` frees them after their end.
         unsafe {
+            let done = self
+                .device
+                .create_fence(&vk::FenceCreateInfo::default(), None)
+                .map_err(failed("fence"))?;
             let buffers = self
                 .device
                 .allocate_command_buffers(&info)
@@ -142,16 +165,67 @@ impl Gpu {
             self.device
                 .end_command_buffer(buffers[0])
                 .map_err(failed("end"))?;
-            let submit = [vk::SubmitInfo::default().command_buffers(&buffers)];
+            let submit = [vk::SubmitInfo::default()
+                .command_buffers(&buffers)
+                .wait_semaphores(&wait)
+                .wait_dst_stage_mask(&stages[..wait.len()])
+                .signal_semaphores(&signal)];
             self.device
-                .queue_submit(self.queue, &submit, vk::Fence::null())
+                .queue_submit(self.queue, &submit, done)
                 .map_err(failed("submit"))?;
-            self.device
-                .queue_wait_idle(self.queue)
-                .map_err(failed("wait"))?;
-            self.device.free_command_buffers(self.pool, &buffers);
+            Ok(Submitted {
+                gpu: self,
+                commands: buffers[0],
+                done,
+            })
         }
-        Ok(())
+    }
+}
+
+/// Commands that may run.
+pub struct Submitted<'a> {
+    gpu: &'a Gpu,
+    commands: vk::CommandBuffer,
+    done: vk::Fence,
+}
+
+impl Submitted<'_> {
+    /// Whether they have ended.
+    pub fn is_done(&self) -> TestResult<bool> {
+        // SAFETY: a fence of this device.
+        unsafe { self.gpu.device.get_fence_status(self.done) }.map_err(failed("fence"))
+    }
+
+    /// Waits for their end.
+    pub fn finish(self) -> TestResult {
+        self.wait()
+    }
+
+    fn wait(&self) -> TestResult {
+        // SAFETY: a fence of this device.
+        unsafe {
+            self.gpu
+                .device
+                .wait_for_fences(&[self.done], true, u64::MAX)
+        }
+        .map_err(failed("wait"))
+    }
+}
+
+impl Drop for Submitted<'_> {
+    fn drop(&mut self) {
+        // Without an end nothing of it could be freed.
+        if let Err(failure) = self.wait() {
+            println!("# {failure:?}");
+            return;
+        }
+        // SAFETY: objects of this device that are used no more.
+        unsafe {
+            self.gpu.device.destroy_fence(self.done, None);
+            self.gpu
+                .device
+                .free_command_buffers(self.gpu.pool, &[self.commands]);
+        }
     }
 }
 

@@ -206,13 +206,18 @@ impl<'a> Buffer<'a> {
 
     /// Lets the driver copy all of it into another one.
     pub fn copy_to(&self, other: &Buffer<'_>) -> TestResult {
+        self.gpu.run(|commands| self.record_copy(commands, other))
+    }
+
+    /// Records a copy of all of it into another one.
+    pub fn record_copy(&self, commands: vk::CommandBuffer, other: &Buffer<'_>) {
         let all = [vk::BufferCopy::default().size(self.size.min(other.size))];
-        // SAFETY: buffers of this device, inside their sizes.
-        self.gpu.run(|commands| unsafe {
+        // SAFETY: buffers of this device, inside their sizes; the caller records.
+        unsafe {
             self.gpu
                 .device
                 .cmd_copy_buffer(commands, self.buffer, other.buffer, &all);
-        })
+        }
     }
 }
 

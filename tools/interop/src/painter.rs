@@ -9,6 +9,7 @@ use selftests::{Failure, TestResult};
 use crate::failed;
 use crate::gpu::Gpu;
 use crate::imported::{Image, FORMAT};
+use crate::semaphore::Semaphore;
 
 /// Colour around the triangle: red, green, blue, opacity.
 pub const GROUND: [u8; 4] = [0, 0, 255, 255];
@@ -17,6 +18,19 @@ pub const TRIANGLE: [u8; 4] = [255, 128, 0, 255];
 
 /// Draws into the picture and waits until it is there.
 pub fn draw(gpu: &Gpu, image: &Image<'_>, width: u32, height: u32) -> TestResult {
+    draw_and(gpu, image, width, height, None, || Ok(()))
+}
+
+/// Draws into the picture and signals a semaphore. Before it waits until the picture is there, it
+/// does something else.
+pub fn draw_and(
+    gpu: &Gpu,
+    image: &Image<'_>,
+    width: u32,
+    height: u32,
+    drawn: Option<&Semaphore<'_>>,
+    meanwhile: impl FnOnce() -> TestResult,
+) -> TestResult {
     let device = &gpu.device;
     let area = vk::Rect2D {
         offset: vk::Offset2D::default(),
@@ -67,11 +81,19 @@ pub fn draw(gpu: &Gpu, image: &Image<'_>, width: u32, height: u32) -> TestResult
             .framebuffer(frame)
             .render_area(area)
             .clear_values(&clear);
-        let done = gpu.run(|commands| {
-            device.cmd_begin_render_pass(commands, &begin, vk::SubpassContents::INLINE);
-            device.cmd_bind_pipeline(commands, vk::PipelineBindPoint::GRAPHICS, pipeline);
-            device.cmd_draw(commands, 3, 1, 0, 0);
-            device.cmd_end_render_pass(commands);
+        let submitted = gpu.submit(
+            |commands| {
+                device.cmd_begin_render_pass(commands, &begin, vk::SubpassContents::INLINE);
+                device.cmd_bind_pipeline(commands, vk::PipelineBindPoint::GRAPHICS, pipeline);
+                device.cmd_draw(commands, 3, 1, 0, 0);
+                device.cmd_end_render_pass(commands);
+            },
+            None,
+            drawn,
+        );
+        let done = submitted.and_then(|submitted| {
+            meanwhile()?;
+            submitted.finish()
         });
         device.destroy_pipeline(pipeline, None);
         device.destroy_pipeline_layout(layout, None);
