@@ -5,6 +5,7 @@ use crate::subjects::doorbells::{names_of_rings::*, SHARED, START};
 use crate::subjects::gpu::names_of_work::*;
 use crate::subjects::names::*;
 use crate::subjects::objects::operations::{self, *};
+use crate::subjects::resets::{self, names_of_resets::*};
 use crate::subjects::{crowd, doorbells, gpu, population, waiters};
 
 /// A ratio to report.
@@ -192,6 +193,20 @@ pub fn all() -> Vec<Row> {
             note: "by size, with submission and wait",
         }));
     }
+    rows.push(row(
+        resets::GROUP,
+        HANGS,
+        IDLE,
+        None,
+        "the endless work keeps a processor busy",
+    ));
+    rows.push(row(
+        resets::GROUP,
+        RESET,
+        IDLE,
+        None,
+        "the endless work ends early on, and nothing of the reset stops another engine",
+    ));
     rows.extend(doorbells::QUEUES.map(|at| Row {
         group: SHARED,
         ours: (ONE, at),

@@ -94,13 +94,13 @@ impl<'a> Work<'a> {
 }
 
 /// A hardware queue whose work is waited for.
-struct Line<'a> {
+pub(super) struct Line<'a> {
     queue: HwQueue<'a>,
     last: Cell<u64>,
 }
 
 impl<'a> Line<'a> {
-    fn new(context: &'a Context) -> Self {
+    pub(super) fn new(context: &'a Context) -> Self {
         Self {
             queue: context.create_hw_queue().expect("create a HW queue"),
             last: 0.into(),
@@ -108,7 +108,7 @@ impl<'a> Line<'a> {
     }
 
     /// Submits commands and waits until they are done.
-    fn run(&self, commands: &Commands) {
+    pub(super) fn run(&self, commands: &Commands) {
         let value = self.last.get() + 1;
         self.last.set(value);
         self.queue

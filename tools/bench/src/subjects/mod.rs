@@ -13,6 +13,7 @@ pub mod ping_pong;
 pub mod population;
 pub mod process;
 pub mod queued_wait;
+pub mod resets;
 pub mod satisfied;
 pub mod signal;
 pub mod sync_files;
