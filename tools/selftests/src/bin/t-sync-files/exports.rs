@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Points that may become sync files, and when these signal (FEN-160 to FEN-163).
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use opendxg::pm4::{Compare, Pm4};
 use opendxg::{Context, SignalFlags, Status, SyncFile};
 use selftests::gpu::{one, reaches, Gpu, PAGE};
@@ -46,6 +48,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "FEN-161 FEN-162 exports while the signal is carried out",
             std::time::Duration::from_secs(120),
             races,
+        )
+        .slow(
+            "FEN-164 files signal while memory is taken back",
+            std::time::Duration::from_secs(120),
+            reclaim,
         )
 }
 
@@ -332,4 +339,35 @@ fn races() -> TestResult {
         ensure!(fence.is_reached(value), "{value}");
     }
     Ok(())
+}
+
+/// Whoever takes memory back may wait for a sync file. So nothing on the way to its signal waits for
+/// memory: kernels with lockdep check that in this test, others show that all of them signal.
+fn reclaim() -> TestResult {
+    let gpu = Gpu::new()?;
+    let buffer = gpu.buffer(PAGE)?;
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| -> TestResult<u32> {
+            let mut turns = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                std::fs::write("/proc/sys/vm/drop_caches", "3")?;
+                turns += 1;
+            }
+            Ok(turns)
+        });
+        let signalled = (1..=rounds(200)).try_for_each(|round| {
+            let commands = gpu.commands(&Pm4::new().write(buffer.address(), &[round]))?;
+            gpu.submit(&commands)?;
+            let mark = gpu.mark()?;
+            let file = gpu.device().create_sync_file(gpu.done(), mark)?;
+            ends_with(&file, SIGNALLED)?;
+            ensure_eq!(buffer.get32(0), round);
+            Ok(())
+        });
+        is_over.store(true, Ordering::Relaxed);
+        let turns = other.join().map_err(|_| "a panic")??;
+        println!("# caches were dropped {turns} times");
+        signalled
+    })
 }
