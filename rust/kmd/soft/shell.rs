@@ -73,6 +73,8 @@ pub(super) struct Shell {
     wakeup: BoxedWakeup,
     listed: ShortLock<ToLookAt>,
     core: Lock<Core>,
+    /// What was told of it last.
+    last_status: ShortLock<NodeStatus>,
     /// Held while a doorbell is made to trap, in which the OS part takes its lock of that.
     trapping: Lock<()>,
     /// 1 from a connection of a doorbell until the engine goes to F1.
@@ -116,6 +118,7 @@ impl Shell {
             wakeup: platform::wakeup()?,
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
             core: platform::lock!(Core::new(format)?, "soft::Shell::core")?,
+            last_status: platform::short_lock!(NodeStatus::default(), "soft::Shell::last_status")?,
             trapping: platform::lock!((), "soft::Shell::trapping")?,
             connected: platform::word32(0),
             answers: Answers::new(),
@@ -369,9 +372,24 @@ impl Shell {
         }
     }
 
-    /// What the engine does. May sleep.
+    /// What the engine does, or has done last if its slice does not end. May sleep.
     pub(super) fn status(&self) -> NodeStatus {
-        self.core.lock().status()
+        for _ in 0..PATIENCE {
+            if let Some(core) = self.core.try_lock() {
+                let status = core.status();
+
+                *self.last_status.lock() = status;
+                return status;
+            }
+            platform::nap();
+        }
+
+        let (queue, _) = self.answers.last_run();
+
+        NodeStatus {
+            running: (queue != 0).then_some(queue),
+            ..*self.last_status.lock()
+        }
     }
 
     /// Looks at what was listed, and runs one slice. A user may list very much at once, so the rest

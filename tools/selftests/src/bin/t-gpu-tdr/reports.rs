@@ -47,6 +47,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             other_users,
         )
         .test("GPU-98 root stops, continues and resets an engine", control)
+        .test("GPU-98 engines are shown while one of them hangs", shown)
 }
 
 fn tool(args: &[&str]) -> Process {
@@ -420,4 +421,21 @@ fn control() -> TestResult {
         ensure!(error.contains(why), "{args:?}: {error}");
     }
     Ok(())
+}
+
+/// Whoever looks for the reason of a hang must not hang.
+fn shown() -> TestResult {
+    let faulty = Faulty::with_delay("shown", "600000")?;
+    let gpu = faulty.gpu(1)?;
+    faulty.command(Command::HangEngine, 1, 0)?;
+    let commands = gpu.commands(&Pm4::new().nop(0))?;
+    gpu.submit(&commands)?;
+    gpu.mark()?;
+    for _ in 0..3 {
+        faulty.recovery()?;
+    }
+    output(tool(&["queues"]).output()?)?;
+    faulty.adapter.reset(Some(1))?;
+    reaches(gpu.done(), u64::MAX)?;
+    is_in(gpu.device(), ExecutionState::Hung)
 }
