@@ -241,6 +241,7 @@ impl From<KmdError> for DxgError {
             KmdError::NotSupported => Status::NOT_SUPPORTED,
             KmdError::DeviceRemoved => Status::DEVICE_REMOVED,
             KmdError::AccessDenied => Status::ACCESS_DENIED,
+            KmdError::InvalidHandle => Status::INVALID_HANDLE,
         })
     }
 }
@@ -255,6 +256,7 @@ impl From<KmdError> for Error {
             KmdError::NotSupported => Self::from_errno(-(bindings::EOPNOTSUPP as i32)),
             KmdError::DeviceRemoved => ENODEV,
             KmdError::AccessDenied => EPERM,
+            KmdError::InvalidHandle => ENOENT,
         }
     }
 }

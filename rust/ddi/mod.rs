@@ -20,6 +20,7 @@
 //! caps.rs     what a KMD says about its adapter
 //! segments.rs its memory segments
 //! queue.rs    submissions, and what a KMD tells about them
+//! cpu_event.rs events of processes that a KMD signals
 //! doorbell.rs doorbells of queues that their process fills
 //! paging.rs   page tables
 //! power.rs    D0 and D3
@@ -34,6 +35,7 @@
 
 pub mod caps;
 pub mod class;
+pub mod cpu_event;
 pub mod doorbell;
 pub mod gate;
 pub mod object;
@@ -56,6 +58,10 @@ use caps::{
 use class::{
     Dispatch,
     Passive, //
+};
+use cpu_event::{
+    CreateCpuEventArgs,
+    CreatedCpuEvent, //
 };
 use doorbell::{
     Connected,
@@ -84,6 +90,7 @@ use types::{
     AllocationInfo,
     ClockData,
     ContextCookie,
+    CpuEventCookie,
     CreateAllocationArgs,
     CreateContextArgs,
     CreateDeviceArgs,
@@ -184,6 +191,21 @@ pub trait Kmd: Destroy + Send + Sync {
     /// written to the ring before the doorbell was connected: the KMD has to look there. It may
     /// come at the same time as everything else.
     fn doorbell_rung(&self, class: &Dispatch, doorbell: DoorbellCookie);
+
+    /// CreateCpuEvent, for a driver with the feature KMD_SIGNAL_CPU_EVENT. The device says whose
+    /// the event is; DestroyCpuEvent does not need it (CPU-30).
+    fn create_cpu_event(
+        &self,
+        class: &Passive,
+        device: DeviceCookie,
+        event: &CreateCpuEventArgs<'_>,
+    ) -> KmdResult<CreatedCpuEvent>;
+
+    /// DpcRoutine, after [`QueueDpc`]: signals what the KMD has noted where it could not. It comes
+    /// also when nothing was noted, and at the same time as everything else but another one.
+    ///
+    /// [`QueueDpc`]: cpu_event::CpuEventCallbacks::queue_dpc
+    fn dpc_routine(&self, class: &Dispatch);
 
     /// SubmitCommandVirtual, to a context of packets. One at a time for each context. The KMD has
     /// at most [`caps::NodeMetadata::max_in_flight_hw_queue_buffers`] submissions of a queue that
@@ -298,6 +320,10 @@ pub trait Destroy {
     /// DestroyDoorbell, which is disconnected. One at a time for each device. On return no engine
     /// reads the ring or runs anything of it.
     fn destroy_doorbell(&self, class: &Passive, doorbell: DoorbellCookie);
+
+    /// DestroyCpuEvent. On return nothing signals it, and it is not kept. It may come at the same
+    /// time as everything else.
+    fn destroy_cpu_event(&self, class: &Passive, event: CpuEventCookie);
 
     /// NotifyAllocationEnd, if [`types::AllocationInfo::notify_end`] asked for it: once, when the
     /// last strong reference is gone and before the bytes are (RES-75). No lock is held: whatever

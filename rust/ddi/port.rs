@@ -15,6 +15,7 @@ use super::{
         AllocationEndCookie,
         AllocationId,
         ContextCookie,
+        CpuEventCookie,
         DeviceCookie,
         DoorbellCookie,
         HwQueueCookie,
@@ -176,6 +177,11 @@ impl Destroys<'_> {
     /// DestroyDoorbell.
     pub(super) fn doorbell(&self, class: &Passive, doorbell: DoorbellCookie) {
         self.port.kmd.destroy_doorbell(class, doorbell);
+    }
+
+    /// DestroyCpuEvent.
+    pub(super) fn cpu_event(&self, class: &Passive, event: CpuEventCookie) {
+        self.port.kmd.destroy_cpu_event(class, event);
     }
 
     /// NotifyAllocationEnd, which a KMD is owed after StopDevice as well.

@@ -20,6 +20,8 @@ pub enum KmdError {
     DeviceRemoved,
     /// The client may not do that.
     AccessDenied,
+    /// There is no such object any more. Only callbacks of the OS part say so.
+    InvalidHandle,
 }
 
 /// The result of an entry that may fail.
@@ -113,6 +115,10 @@ numbers! {
     DoorbellId;
     /// A doorbell, to the KMD.
     DoorbellCookie;
+    /// A CPU event, to the OS part (`hDxgCpuEvent`).
+    CpuEventId;
+    /// A CPU event, to the KMD.
+    CpuEventCookie;
     /// An allocation, to the OS part.
     AllocationId;
     /// An allocation, to the KMD.
@@ -182,6 +188,8 @@ pub struct CreateHwQueueArgs<'a> {
 pub struct Escape {
     /// `D3DDDI_ESCAPEFLAGS`.
     pub flags: u32,
+    /// The device of the client that it is about (`hDevice`), if it names one.
+    pub device: Option<DeviceCookie>,
     /// The client may control the machine, and so break the adapter.
     pub is_privileged: bool,
 }

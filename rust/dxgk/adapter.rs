@@ -13,6 +13,7 @@ use super::{
         Debugfs,
         ReportsFile, //
     },
+    dpc::Dpc,
     power::Power,
     recovery::Recovery,
     report::Reports,
@@ -41,6 +42,7 @@ use crate::{
             Dispatch,
             Passive, //
         },
+        cpu_event,
         port::Port,
         types::{
             ClockData,
@@ -137,6 +139,8 @@ pub(crate) struct Adapter {
     pub(crate) power: Arc<Power>,
     /// Its contexts, all together.
     pub(in crate::dxgk) contexts: Arc<AllContexts>,
+    /// Calls DpcRoutine.
+    pub(in crate::dxgk) dpc: Arc<Dpc>,
     /// Does what its KMD has told, one after the other (GPU-114).
     pub(in crate::dxgk) worker: OrderedWorker,
     /// How much exists that belongs to it.
@@ -180,10 +184,12 @@ impl Adapter {
             .transpose()
             .map_err(|_| KmdError::NoMemory)?;
         let worker = OrderedWorker::start(c"dxg-sched").map_err(|_| KmdError::NoMemory)?;
+        let dpc_worker = OrderedWorker::start(c"dxg-dpc").map_err(|_| KmdError::NoMemory)?;
         let contexts = AllContexts::new().map_err(|_| KmdError::NoMemory)?;
         let queues = pin_arc(Queues::new(), GFP_KERNEL).map_err(|_| KmdError::NoMemory)?;
         let recovery = Recovery::new().map_err(|_| KmdError::NoMemory)?;
         let port = Port::start(kmd, &class, &StartInfo { luid })?;
+        let dpc = Dpc::new(&port, dpc_worker).map_err(|_| KmdError::NoMemory)?;
         let power = Power::new(&port, &contexts, &queues).map_err(|_| KmdError::NoMemory)?;
         let (caps, features, memory) = {
             let kmd = port.enter()?;
@@ -213,6 +219,7 @@ impl Adapter {
                 last_faults <- LastFaults::new(),
                 power,
                 contexts,
+                dpc,
                 worker,
                 stats,
                 reports,
@@ -373,6 +380,11 @@ impl Adapter {
         Ok(Dispatch::below(&mut Passive::here(), |class| {
             kmd.calibrate_gpu_clock(class, node, physical_adapter)
         }))
+    }
+
+    /// Whether its KMD signals CPU events (CPU-6).
+    pub(in crate::dxgk) fn has_cpu_events(&self) -> bool {
+        self.features.has(cpu_event::FEATURE)
     }
 
     /// Gives a client's private request to the KMD, which answers in place.

@@ -40,7 +40,10 @@ use crate::{
             Fault,
             FaultKind, //
         },
-        types::DeviceId, //
+        types::{
+            DeviceId,
+            Escape, //
+        }, //
     },
     error::{
         DxgResult,
@@ -253,6 +256,13 @@ impl Device {
             .ok_or(Status::NOT_SUPPORTED.into())
     }
 
+    /// Gives a client's private request about it to the KMD, which answers in place.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn escape(&self, escape: &Escape, data: &mut [u8]) -> DxgResult {
+        Ok(self.kmd.escape(&Passive::here(), escape, data)?)
+    }
+
     /// Part of how it is now. NOT_SUPPORTED for what is about displays: it shows nothing.
     pub(crate) fn state(&self, part: StatePart) -> DxgResult<DeviceState> {
         let failure = *self.failure.lock();
@@ -310,6 +320,8 @@ impl Device {
         if !self.fail(why) {
             return;
         }
+        // Who waits for the reason is told before who waits for work (CPU-45).
+        self.adapter.dpc.call();
         stats::add::<RETIRING>(self, 1);
 
         let queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());

@@ -31,6 +31,7 @@ pub(crate) mod debugfs;
 pub(crate) mod destruction;
 pub(crate) mod device;
 pub(crate) mod doorbell;
+mod dpc;
 pub(crate) mod driver;
 pub(crate) mod engine_use;
 pub(crate) mod gpu_process;

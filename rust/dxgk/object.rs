@@ -36,6 +36,7 @@ use super::{
         OBJECTS, //
     },
     sync::{
+        cpu_event::CpuEvent,
         fence::Fence,
         legacy::LegacySync, //
     }, //
@@ -250,6 +251,14 @@ impl Object {
             Self::Legacy(object) => &object.header,
             Self::Resource(resource) => &resource.header,
             Self::KeyedMutex(mutex) => &mutex.header,
+        }
+    }
+
+    /// What it is if the KMD signals it.
+    pub(crate) fn cpu_event(&self) -> Option<&CpuEvent> {
+        match self {
+            Self::Legacy(object) => object.cpu_event(),
+            _ => None,
         }
     }
 

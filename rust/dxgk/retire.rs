@@ -45,8 +45,14 @@ impl Object {
         if global != 0 {
             header.globals.remove(global);
         }
-        if let Self::Fence(fence) = self {
-            fence.unbind();
+        match self {
+            Self::Fence(fence) => fence.unbind(),
+            // Whoever destroys it is told of nothing any more (CPU-29).
+            other => {
+                if let Some(event) = other.cpu_event() {
+                    event.end();
+                }
+            }
         }
 
         let attachments = header.attachments.retire();

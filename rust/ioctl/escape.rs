@@ -8,6 +8,7 @@ use super::call::{
 };
 use crate::{
     ddi::types::Escape,
+    dxgk::adapter::Adapter,
     error::{
         DxgResult,
         Status, //
@@ -19,6 +20,8 @@ use crate::{
     },
     uapi::*, //
 };
+use core::ops::Range;
+use kernel::sync::Arc;
 
 /// D3DKMTEscape (0x0d): the escapes that clients are known to use.
 pub(super) fn run(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
@@ -62,6 +65,11 @@ fn set_present_rect(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
 fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
     let adapter = call.process.handles.adapter(args.hAdapter)?;
 
+    if args.Flags & D3DDDI_ESCAPEFLAGS_DriverKnownEscape != 0
+        && args.PrivateDriverDataSize == USAGE_SIZE
+    {
+        return cpu_event_usage(call, args, &adapter);
+    }
     invalid_if(args.PrivateDriverDataSize > adapter.caps.max_escape_size)?;
 
     // CAST: 32 bits fit a usize.
@@ -81,13 +89,72 @@ fn driver_private(call: Call<'_>, args: &D3DKMT_ESCAPE) -> DxgResult {
 
     let escape = Escape {
         flags: args.Flags,
+        device: None,
         is_privileged: Credentials::may_administrate(),
     };
 
-    adapter.escape(&escape, &mut data)?;
+    match args.hDevice {
+        0 => adapter.escape(&escape, &mut data)?,
+        device => {
+            let device = call.process.handles.device(device)?;
+
+            invalid_if(!Arc::ptr_eq(&device.adapter, &adapter))?;
+            device.escape(&escape, &mut data)?;
+        }
+    }
     user::write_slice(args.pPrivateDriverData, &data)?;
     Ok(())
 }
+
+/// Bytes of the usage escape.
+// CAST: 48 bytes.
+const USAGE_SIZE: u32 = size_of::<D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE>() as u32;
+
+/// CPUEVENTUSAGE: says what a CPU event is for, and asks what it is called towards the KMD (CPU-11
+/// to CPU-18). The device is the one that the event was made on, which the caller may leave out.
+fn cpu_event_usage(call: Call<'_>, args: &D3DKMT_ESCAPE, adapter: &Arc<Adapter>) -> DxgResult {
+    const NO_SYNCHRONIZATION: u32 = D3DDDI_ESCAPEFLAGS_NoAdapterSynchronization;
+    const FLAGS: u32 = D3DDDI_ESCAPEFLAGS_DriverKnownEscape | NO_SYNCHRONIZATION;
+
+    let mut data = [0; size_of::<D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE>()];
+
+    invalid_if(args.Flags & !FLAGS != 0 || args.hContext != 0)?;
+    user::read_slice(args.pPrivateDriverData, &mut data)?;
+
+    let head = data.get(..KMD_CPU_EVENT.start).unwrap_or_default();
+    let Some((D3DDDI_DRIVERESCAPETYPE_CPUEVENTUSAGE, handle)) = known_escape(head) else {
+        return Err(Status::INVALID_PARAMETER.into());
+    };
+    let object = call.process.handles.sync_object(handle)?.object;
+    let event = object.cpu_event().ok_or(Status::INVALID_PARAMETER)?;
+
+    invalid_if(!object.header().is_of(adapter))?;
+    if args.hDevice != 0 {
+        let device = call.process.handles.device(args.hDevice)?;
+
+        invalid_if(device.id() != event.device_id())?;
+    }
+    adapter.check()?;
+    if let Some(place) = data.get_mut(KMD_CPU_EVENT) {
+        place.copy_from_slice(&event.client()?.to_le_bytes());
+    }
+    if args.Flags & NO_SYNCHRONIZATION == 0 {
+        adapter.power.up()?;
+    }
+
+    let escape = Escape {
+        flags: args.Flags,
+        device: None,
+        is_privileged: Credentials::may_administrate(),
+    };
+
+    event.escape(&escape, &mut data)?;
+    user::write_slice(args.pPrivateDriverData, &data)?;
+    Ok(())
+}
+
+/// Where `hKmdCpuEvent` is in the usage escape.
+const KMD_CPU_EVENT: Range<usize> = 8..16;
 
 /// Bytes of a request for a reset, without and with the node of an engine.
 const RESET_SIZE: u32 = 4;

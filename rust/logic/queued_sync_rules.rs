@@ -61,6 +61,8 @@ pub enum Kind {
     Fence,
     /// Type 4.
     CpuNotification,
+    /// The same with SignalByKmd, which no call signals or waits for (CPU-28).
+    CpuEvent,
     /// Type 5: a value for each object.
     MonitoredFence,
     /// The progress fence of a HW queue, which only its queue signals (FEN-127).
@@ -82,6 +84,7 @@ impl Kind {
     /// Whether the call may name it.
     fn fits(self, call: Call, operation: Operation) -> bool {
         match (call, self) {
+            (_, Self::CpuEvent) => false,
             (_, Self::ProgressFence) => call != Call::Legacy && operation == Operation::Wait,
             (Call::HwQueue, Self::MonitoredFence) | (Call::FromGpu, Self::MonitoredFence) => true,
             (Call::HwQueue, _) | (Call::Legacy, Self::MonitoredFence) => false,
@@ -93,7 +96,7 @@ impl Kind {
     /// Where its value comes from.
     fn values(self) -> Values {
         match self {
-            Self::Mutex | Self::Semaphore | Self::CpuNotification => Values::None,
+            Self::Mutex | Self::Semaphore | Self::CpuNotification | Self::CpuEvent => Values::None,
             Self::Fence => Values::One,
             Self::MonitoredFence | Self::ProgressFence => Values::Each,
         }

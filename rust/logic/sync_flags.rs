@@ -172,8 +172,13 @@ impl Creation {
 
     /// Checks the contents, once the handles in them are found good.
     ///
-    /// `has_engines` says whether the adapter in question has all these engines.
-    pub fn check_contents(&self, has_engines: impl Fn(u32) -> bool) -> Result<(), Unusable> {
+    /// `has_engines` says whether the adapter in question has all these engines, `has_cpu_events`
+    /// whether it has DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT (CPU-6).
+    pub fn check_contents(
+        &self,
+        has_engines: impl Fn(u32) -> bool,
+        has_cpu_events: bool,
+    ) -> Result<(), Unusable> {
         match self.contents {
             Contents::Semaphore { initial, max } if initial > max => Err(Unusable::Invalid),
             Contents::MonitoredFence { engines, .. } | Contents::PeriodicFence { engines, .. }
@@ -183,8 +188,7 @@ impl Creation {
             }
             // No adapter has a video present target (fences.md section 2.6).
             Contents::PeriodicFence { .. } => Err(Unusable::NotSupported),
-            // No adapter offers DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT (CPU-6).
-            Contents::CpuNotification { .. } if self.has(bits::SIGNAL_BY_KMD) => {
+            Contents::CpuNotification { .. } if self.is_signalled_by_kmd() && !has_cpu_events => {
                 Err(Unusable::NotSupported)
             }
             _ => Ok(()),
@@ -213,6 +217,11 @@ impl Creation {
     /// Whether it keeps its value when the GPU is reset.
     pub fn keeps_value(&self) -> bool {
         self.has(bits::NO_SIGNAL_MAX_VALUE_ON_TDR)
+    }
+
+    /// Whether it is a CPU event, which only the KMD signals.
+    pub fn is_signalled_by_kmd(&self) -> bool {
+        self.has(bits::SIGNAL_BY_KMD)
     }
 
     /// Whether a queued signal takes effect when the commands before it were fetched.

@@ -10,6 +10,7 @@ use crate::{
             CreateDeviceArgs,
             DeviceCookie,
             DeviceId,
+            Escape,
             KmdError,
             KmdResult, //
         }, //
@@ -49,6 +50,18 @@ impl Device {
 
         // Without memory it is dropped, and so destroyed.
         platform::shared(device).ok_or(KmdError::NoMemory)
+    }
+}
+
+impl Device {
+    /// Escape, about this device.
+    pub fn escape(&self, class: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult {
+        let escape = Escape {
+            device: Some(self.cookie),
+            ..*escape
+        };
+
+        self.process.port.enter()?.escape(class, &escape, data)
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod allocation;
 mod context;
+mod cpu_event;
 mod device;
 mod doorbell;
 mod hw_queue;
@@ -20,6 +21,7 @@ pub use allocation::{
     OpenAllocation, //
 };
 pub use context::Context;
+pub use cpu_event::CpuEvent;
 pub use device::Device;
 pub use doorbell::Doorbell;
 pub use hw_queue::HwQueue;

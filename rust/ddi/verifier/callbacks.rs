@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a KMD tells about a queue, on its way through a verifier.
+//! What a KMD tells about a queue, a doorbell or a CPU event, on its way through a verifier.
 //!
 //! The interrupt rule holds here too: nothing but atomics. Those of a doorbell may sleep.
 
@@ -14,7 +14,11 @@ use super::{
 };
 use crate::{
     ddi::{
-        class::Passive,
+        class::{
+            Dispatch,
+            Passive, //
+        },
+        cpu_event::CpuEventCallbacks,
         doorbell::{
             Disconnect,
             DoorbellCallbacks, //
@@ -23,7 +27,8 @@ use crate::{
         queue::{
             Fault,
             QueueCallbacks, //
-        }, //
+        },
+        types::KmdResult, //
     },
     platform::{
         self,
@@ -199,6 +204,58 @@ impl Drop for VerifiedDoorbell {
 }
 
 impl Drop for Verified {
+    fn drop(&mut self) {
+        platform::cmpxchg(&self.work.released, 0, 1);
+    }
+}
+
+/// The callbacks of a CPU event, as its KMD gets them.
+pub(super) struct VerifiedCpuEvent {
+    inner: Shared<dyn CpuEventCallbacks>,
+    work: Shared<Work>,
+    log: Shared<dyn Log>,
+    id: u64,
+}
+
+impl VerifiedCpuEvent {
+    /// The callbacks for a KMD; `None` if there is no memory.
+    pub(super) fn around(
+        inner: &Shared<dyn CpuEventCallbacks>,
+        work: &Shared<Work>,
+        log: &Shared<dyn Log>,
+        id: u64,
+    ) -> Option<Shared<dyn CpuEventCallbacks>> {
+        let verified: Shared<dyn CpuEventCallbacks> = platform::shared(Self {
+            inner: inner.clone(),
+            work: work.clone(),
+            log: log.clone(),
+            id,
+        })?;
+
+        Some(verified)
+    }
+
+    fn tell(&self, entry: Entry) {
+        self.log.called(entry, self.id);
+        if platform::load32_acquire(&self.work.ended) != 0 {
+            self.log.broken(Rule::CallbackAfterEnd, entry, self.id);
+        }
+    }
+}
+
+impl CpuEventCallbacks for VerifiedCpuEvent {
+    fn queue_dpc(&self) {
+        self.tell(Entry::QueueDpc);
+        self.inner.queue_dpc();
+    }
+
+    fn signal_event(&self, class: &Dispatch) -> KmdResult {
+        self.tell(Entry::SignalEvent);
+        self.inner.signal_event(class)
+    }
+}
+
+impl Drop for VerifiedCpuEvent {
     fn drop(&mut self) {
         platform::cmpxchg(&self.work.released, 0, 1);
     }

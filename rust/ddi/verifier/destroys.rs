@@ -19,6 +19,7 @@ use crate::{
             AllocationEndCookie,
             AllocationId,
             ContextCookie,
+            CpuEventCookie,
             DeviceCookie,
             DoorbellCookie,
             HwQueueCookie,
@@ -92,6 +93,12 @@ impl Destroy for Verifier {
 
         self.end(Entry::DestroyDoorbell, kind, doorbell.0, |doorbell| {
             self.kmd.destroy_doorbell(class, DoorbellCookie(doorbell));
+        });
+    }
+
+    fn destroy_cpu_event(&self, class: &Passive, event: CpuEventCookie) {
+        self.end(Entry::DestroyCpuEvent, Kind::CpuEvent, event.0, |event| {
+            self.kmd.destroy_cpu_event(class, CpuEventCookie(event));
         });
     }
 

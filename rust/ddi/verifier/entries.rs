@@ -6,6 +6,7 @@ use super::{
     call::Call,
     callbacks::{
         Verified,
+        VerifiedCpuEvent,
         VerifiedDoorbell, //
     },
     entry::Entry,
@@ -30,6 +31,10 @@ use crate::{
         class::{
             Dispatch,
             Passive, //
+        },
+        cpu_event::{
+            CreateCpuEventArgs,
+            CreatedCpuEvent, //
         },
         doorbell::{
             Connected,
@@ -66,6 +71,7 @@ use crate::{
             AllocationInfo,
             ClockData,
             ContextCookie,
+            CpuEventCookie,
             CreateAllocationArgs,
             CreateContextArgs,
             CreateDeviceArgs,
@@ -518,6 +524,49 @@ impl Kmd for Verifier {
         Ok(DoorbellCookie(made?.0))
     }
 
+    fn create_cpu_event(
+        &self,
+        class: &Passive,
+        device: DeviceCookie,
+        event: &CreateCpuEventArgs<'_>,
+    ) -> KmdResult<CreatedCpuEvent> {
+        let call = self.enter(Entry::CreateCpuEvent, event.id.0);
+        let device = call.find(Kind::Device, device.0)?;
+        let work = Work::of_process(0).ok_or(KmdError::NoMemory)?;
+        let callbacks = VerifiedCpuEvent::around(event.callbacks, &work, &self.log, event.id.0)
+            .ok_or(KmdError::NoMemory)?;
+        let new = self.objects.prepare(
+            Kind::CpuEvent,
+            event.id.0,
+            [Some(device.clone()), None],
+            Some(work),
+        );
+        let args = CreateCpuEventArgs {
+            callbacks: &callbacks,
+            ..*event
+        };
+        let mut client = 0;
+        let made = self.create(new, || {
+            let device = DeviceCookie(device.cookie());
+            let made = self.kmd.create_cpu_event(class, device, &args)?;
+
+            client = made.client;
+            Ok(made.cookie.0)
+        });
+
+        call.check(Rule::BadAnswer, made.is_err() || client != 0);
+        Ok(CreatedCpuEvent {
+            cookie: CpuEventCookie(made?.0),
+            client,
+        })
+    }
+
+    fn dpc_routine(&self, class: &Dispatch) {
+        let _call = self.enter(Entry::DpcRoutine, 0);
+
+        self.kmd.dpc_routine(class);
+    }
+
     fn connect_doorbell(&self, class: &Passive, doorbell: DoorbellCookie) -> KmdResult<Connected> {
         let entered = self.enter_on(Entry::ConnectDoorbell, Kind::Doorbell, doorbell.0);
         let Some((call, doorbell)) = entered else {
@@ -721,7 +770,12 @@ impl Kmd for Verifier {
             // CAST: 32 bits fit a usize.
             data.len() <= self.caps.max_escape_size as usize,
         );
-        self.kmd.escape(class, escape, data)
+        let device = match escape.device {
+            Some(device) => Some(DeviceCookie(call.find(Kind::Device, device.0)?.cookie())),
+            None => None,
+        };
+
+        self.kmd.escape(class, &Escape { device, ..*escape }, data)
     }
 
     fn preempt_command(&self, class: &Dispatch, node: u32, id: u64) {

@@ -90,6 +90,12 @@ entries! {
     SetPowerState,
     /// A callback of a queue.
     EngineStateChanged,
+    CreateCpuEvent,
+    DestroyCpuEvent,
+    DpcRoutine,
+    /// A callback of a CPU event, as the next one.
+    QueueDpc,
+    SignalEvent,
 }
 
 impl Entry {
@@ -103,6 +109,7 @@ impl Entry {
                 | Self::ResumeContext
                 | Self::DoorbellRung
                 | Self::PreemptCommand
+                | Self::DpcRoutine
         )
     }
 }

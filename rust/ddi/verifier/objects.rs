@@ -34,6 +34,7 @@ pub(super) enum Kind {
     Context(Scheduling),
     HwQueue,
     Doorbell,
+    CpuEvent,
     Allocation,
     Open,
 }

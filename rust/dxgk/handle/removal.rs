@@ -19,13 +19,17 @@ use crate::dxgk::{
         Header,
         Object, //
     },
-    sync::fence::Fence, //
+    sync::{
+        fence::Fence,
+        legacy::LegacySync, //
+    }, //
 };
 use kernel::sync::Arc;
 
 /// What the removal of an adapter acts on.
 enum Used {
     Fence(Arc<Fence>),
+    CpuEvent(Arc<LegacySync>),
     Allocation(Arc<OpenAllocation>),
 }
 
@@ -35,6 +39,9 @@ impl Used {
         let used = match &entry.item {
             HandleTarget::Sync(open) => match open.object() {
                 Object::Fence(fence) => Self::Fence(fence.clone()),
+                Object::Legacy(object) if object.cpu_event().is_some() => {
+                    Self::CpuEvent(object.clone())
+                }
                 _ => return None,
             },
             HandleTarget::Allocation(opened) => Self::Allocation(opened.clone()),
@@ -47,6 +54,7 @@ impl Used {
     fn header(&self) -> &Header {
         match self {
             Self::Fence(fence) => &fence.header,
+            Self::CpuEvent(object) => &object.header,
             Self::Allocation(opened) => opened.open_resource.object().header(),
         }
     }
@@ -54,6 +62,12 @@ impl Used {
     fn adapter_removed(&self) {
         match self {
             Self::Fence(fence) => fence.always_signal(),
+            // The handle stays (CPU-34).
+            Self::CpuEvent(object) => {
+                if let Some(event) = object.cpu_event() {
+                    event.end();
+                }
+            }
             Self::Allocation(opened) => opened.adapter_removed(),
         }
     }

@@ -104,6 +104,8 @@ impl Adapter {
             done
         };
 
+        // What the resets have noted while nothing could be signalled.
+        self.dpc.call();
         if done == Done::Stopped {
             pr_warn!(
                 "adapter {}: stopped, because it does not recover\n",

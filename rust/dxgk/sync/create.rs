@@ -3,6 +3,7 @@
 //! Making synchronisation objects (FEN-1 to FEN-6).
 
 use super::{
+    cpu_event::CpuEvent,
     fence::Fence,
     fence_binding::FenceAddresses,
     fence_storage::FenceStorage,
@@ -84,6 +85,7 @@ impl Process {
         let maker = Maker {
             process: self,
             tables,
+            parent,
             adapter: &parent.device.adapter,
             creation,
         };
@@ -129,6 +131,7 @@ impl Process {
         let maker = Maker {
             process: self,
             tables,
+            parent,
             adapter: &parent.device.adapter,
             creation: &Creation::new(contents, 0)?,
         };
@@ -162,7 +165,8 @@ impl Process {
 struct Maker<'a> {
     process: &'a Process,
     tables: &'a Tables,
-    /// The adapter of its device.
+    /// Its device, and the adapter of that.
+    parent: &'a Parent,
     adapter: &'a Arc<Adapter>,
     creation: &'a Creation,
 }
@@ -187,6 +191,10 @@ impl Maker<'_> {
             Contents::CpuNotification { event } => {
                 let event = EventFd::from_slot(event)?;
 
+                if self.creation.is_signalled_by_kmd() {
+                    return Ok(Strong::first(self.cpu_event(event)?));
+                }
+
                 self.legacy(
                     ObjectKind::CpuNotification,
                     LegacyState::CpuNotification { event },
@@ -207,8 +215,10 @@ impl Maker<'_> {
         };
         let adapter = other.as_ref().unwrap_or(self.adapter);
 
-        self.creation
-            .check_contents(|engines| adapter.has_engines(engines))?;
+        self.creation.check_contents(
+            |engines| adapter.has_engines(engines),
+            adapter.has_cpu_events(),
+        )?;
         Ok(())
     }
 
@@ -219,6 +229,16 @@ impl Maker<'_> {
 
         fence.bind()?;
         Ok(Object::Fence(fence))
+    }
+
+    /// An event that the KMD fires. The KMD makes it last, so that nothing fails after that.
+    fn cpu_event(&self, event: EventFd) -> DxgResult<Object> {
+        let header = self.header(ObjectKind::CpuNotification)?;
+        let device = &self.parent.device;
+        let event = CpuEvent::new(device.id(), &device.kmd, &self.adapter.dpc, event)?;
+        let state = LegacyState::CpuEvent(event);
+
+        Ok(Object::Legacy(LegacySync::new(header, state)?))
     }
 
     /// An object of a type that only queued work uses.

@@ -6,6 +6,7 @@
 //! LOCK: `state` is a leaf. Waits are told with no lock held.
 
 use super::{
+    cpu_event::CpuEvent,
     fence::{
         FenceWaiter,
         NewNode, //
@@ -63,6 +64,8 @@ pub(crate) enum LegacyState {
     Fence { value: u64 },
     /// The event that a queued signal fires.
     CpuNotification { event: EventFd },
+    /// The event that the KMD fires.
+    CpuEvent(Pin<KBox<CpuEvent>>),
 }
 
 /// The waits of an object, in order.
@@ -88,8 +91,10 @@ pub(crate) struct LegacySync {
     pub(crate) kind: Kind,
     #[pin]
     state: SpinLock<State>,
-    /// Of a CPU notification.
+    /// Of a CPU notification that a queued signal fires.
     event: Option<EventFd>,
+    /// Of one that the KMD fires.
+    cpu_event: Option<Pin<KBox<CpuEvent>>>,
     /// See [`super::retire`].
     #[pin]
     pub(in crate::dxgk) retirement: Work<LegacySync>,
@@ -109,6 +114,7 @@ impl LegacySync {
         state: LegacyState,
     ) -> Result<Arc<Self>, AllocError> {
         let supply = |supply| State::Supply(SupplyWaiters::new(supply, Queue::new()));
+        let mut cpu_event = None;
         let (kind, state, event) = match state {
             LegacyState::Mutex { owned } => (Kind::Mutex, supply(Supply::Mutex { owned }), None),
             LegacyState::Semaphore { initial, max } => {
@@ -131,6 +137,10 @@ impl LegacySync {
             LegacyState::CpuNotification { event } => {
                 (Kind::CpuNotification, State::CpuNotification, Some(event))
             }
+            LegacyState::CpuEvent(event) => {
+                cpu_event = Some(event);
+                (Kind::CpuEvent, State::CpuNotification, None)
+            }
         };
 
         pin_arc(
@@ -139,6 +149,7 @@ impl LegacySync {
                 kind,
                 state <- new_spinlock!(state, "LegacySync::state"),
                 event,
+                cpu_event,
                 retirement <- new_work!("LegacySync::retirement"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -213,6 +224,11 @@ impl LegacySync {
         }
     }
 
+    /// What it is if the KMD fires it.
+    pub(crate) fn cpu_event(&self) -> Option<&CpuEvent> {
+        self.cpu_event.as_deref()
+    }
+
     /// Undoes what a wait has taken that is discarded after it was satisfied.
     ///
     /// Context: as [`LegacySync::signal`].
@@ -258,7 +274,12 @@ impl LegacySync {
         let (supply, value) = match &*self.state.lock() {
             State::Supply(waiters) => (Some(waiters.supply()), 0),
             State::Fence { value, .. } => (None, load_acquire(value)),
-            State::CpuNotification => return,
+            State::CpuNotification => {
+                if let Some(event) = self.cpu_event() {
+                    seq_print!(m, "dxg-signals:\t{}\n", event.signals());
+                }
+                return;
+            }
         };
 
         match supply {

@@ -3,6 +3,7 @@
 //! How a test double behaves, and where its calls can be held up.
 
 use super::{
+    cpu_events::CpuEvents,
     doorbells::Doorbells,
     engines::Engines,
     journal::Entry,
@@ -56,6 +57,8 @@ pub struct Behaviour {
     pub queues: Option<Shared<Queues>>,
     /// Its doorbells, which the test takes away. Without it none can be connected.
     pub doorbells: Option<Shared<Doorbells>>,
+    /// Its CPU events, which the test signals. Without it there can be none.
+    pub cpu_events: Option<Shared<CpuEvents>>,
     /// Its engines, which the test lets hang. Without it they obey, and every reset succeeds.
     pub engines: Option<Shared<Engines>>,
     /// Where it writes down what it is told about page tables and its aperture.

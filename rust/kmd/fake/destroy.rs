@@ -17,6 +17,7 @@ use crate::ddi::{
         AllocationEndCookie,
         AllocationId,
         ContextCookie,
+        CpuEventCookie,
         DeviceCookie,
         DoorbellCookie,
         HwQueueCookie,
@@ -77,6 +78,16 @@ impl Destroy for FakeKmd {
             }
         }
         self.journal.destroy(Kind::Doorbell, doorbell.0);
+    }
+
+    fn destroy_cpu_event(&self, _: &Passive, event: CpuEventCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyCpuEvent);
+
+        self.linger();
+        if let Some(events) = &self.behaviour.cpu_events {
+            events.remove(event.0);
+        }
+        self.journal.destroy(Kind::CpuEvent, event.0);
     }
 
     fn notify_allocation_end(&self, _: &Passive, end: AllocationEndCookie, id: AllocationId) {

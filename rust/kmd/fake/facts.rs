@@ -37,6 +37,11 @@ pub(super) const PAGE_SIZE: u64 = 4096;
 /// The one feature that it has: `DXGK_FEATURE_HWSCH`.
 pub(super) const FEATURE: u32 = 0;
 
+/// What clients get as the name of one.
+pub(super) const fn client_of(cookie: u64) -> u64 {
+    0xfa << 32 | cookie
+}
+
 /// All bytes of its data for user-mode drivers.
 pub(super) const UMD_PRIVATE: u8 = 0xfa;
 

@@ -67,6 +67,7 @@ pub(super) enum Kind {
     Context,
     HwQueue,
     Doorbell,
+    CpuEvent,
     Allocation,
     Open,
 }

@@ -8,6 +8,7 @@
 //! that, and so do the tokens of a class.
 
 mod behaviour;
+pub mod cpu_events;
 mod destroy;
 pub mod doorbells;
 pub mod engines;
@@ -29,6 +30,11 @@ use crate::{
         class::{
             Dispatch,
             Passive, //
+        },
+        cpu_event::{
+            self,
+            CreateCpuEventArgs,
+            CreatedCpuEvent, //
         },
         doorbell::{
             Connected,
@@ -57,6 +63,7 @@ use crate::{
             AllocationInfo,
             ClockData,
             ContextCookie,
+            CpuEventCookie,
             CreateAllocationArgs,
             CreateContextArgs,
             CreateDeviceArgs,
@@ -276,6 +283,7 @@ impl Kmd for FakeKmd {
         let _call = self.enter(Entry::Query);
 
         feature == facts::FEATURE
+            || feature == cpu_event::FEATURE && self.behaviour.cpu_events.is_some()
     }
 
     fn create_process(
@@ -401,6 +409,37 @@ impl Kmd for FakeKmd {
             doorbells.add(cookie, doorbell);
         }
         Ok(DoorbellCookie(cookie))
+    }
+
+    fn create_cpu_event(
+        &self,
+        _: &Passive,
+        device: DeviceCookie,
+        event: &CreateCpuEventArgs<'_>,
+    ) -> KmdResult<CreatedCpuEvent> {
+        let _call = self.enter(Entry::CreateCpuEvent);
+
+        self.try_to()?;
+
+        let cookie = self.journal.create(Kind::CpuEvent, [device.0, 0]);
+
+        match &self.behaviour.cpu_events {
+            Some(events) => events.add(cookie, event.callbacks),
+            // It has not said that it can do so.
+            None => self.journal.bad_value(),
+        }
+        Ok(CreatedCpuEvent {
+            cookie: CpuEventCookie(cookie),
+            client: facts::client_of(cookie),
+        })
+    }
+
+    fn dpc_routine(&self, class: &Dispatch) {
+        let _call = self.enter(Entry::DpcRoutine);
+
+        if let Some(events) = &self.behaviour.cpu_events {
+            events.dpc(class);
+        }
     }
 
     fn connect_doorbell(&self, _: &Passive, doorbell: DoorbellCookie) -> KmdResult<Connected> {

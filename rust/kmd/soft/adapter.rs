@@ -10,6 +10,10 @@ use super::{
     },
     config::Config,
     context::Context,
+    cpu_events::{
+        CpuEvents,
+        DeviceEvents, //
+    },
     doorbells::{
         Doorbell,
         Doorbells, //
@@ -97,6 +101,8 @@ pub(super) struct Adapter {
     queues: SharedSlab<Shared<Queue>>,
     /// Its physical doorbells, and those of the OS part.
     physical_doorbells: Doorbells,
+    /// Its devices, and whom to tell of what happens to them.
+    pub(super) cpu_events: Shared<CpuEvents>,
     doorbells: SharedSlab<Shared<Doorbell>>,
     /// It is gone, as if somebody had pulled it out; 0 or 1.
     pub(super) lost: Word32,
@@ -152,6 +158,7 @@ impl Adapter {
             processes: platform::short_lock!(Slab::new()?, "soft::Adapter::processes")?,
             contexts: platform::short_lock!(Slab::new()?, "soft::Adapter::contexts")?,
             queues: platform::short_lock!(Slab::new()?, "soft::Adapter::queues")?,
+            cpu_events: platform::shared(CpuEvents::new()?)?,
             physical_doorbells: Doorbells::new(&config.doorbells)?,
             doorbells: platform::short_lock!(Slab::new()?, "soft::Adapter::doorbells")?,
             lost: platform::word32(0),
@@ -198,7 +205,7 @@ impl Adapter {
         drop(removed);
     }
 
-    /// CreateContext, on a device whose cookie is that of its process.
+    /// CreateContext, on a device that tells which process it is.
     pub(super) fn create_context(
         &self,
         device: DeviceCookie,
@@ -214,9 +221,14 @@ impl Adapter {
             Scheduling::HwQueues => None,
         };
         let context = Context::new(engine, packets).ok_or(KmdError::NoMemory)?;
+        let process = self.cpu_events.process_of(device)?;
+        let events = DeviceEvents {
+            device,
+            all: self.cpu_events.clone(),
+        };
 
         shell
-            .add_context(&context, pasid(device.0), args.callbacks)
+            .add_context(&context, pasid(process.0), args.callbacks, &events)
             .ok_or(KmdError::NoMemory)?;
         match slab::insert(&self.contexts, context.clone()) {
             Some(number) => Ok(ContextCookie(number.into())),

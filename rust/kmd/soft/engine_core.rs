@@ -7,10 +7,15 @@
 use super::{
     answers::Answers,
     aperture::Reached,
+    cause::{
+        Cause,
+        Class, //
+    },
     context::{
         Context,
         Wish, //
     },
+    cpu_events::DeviceEvents,
     entries::{
         ContextEntry,
         Entries,
@@ -19,6 +24,7 @@ use super::{
     },
     queue::Queue,
     report::{
+        cause_of,
         fault_of,
         MonotonicClock,
         Reporter, //
@@ -76,6 +82,7 @@ use crate::{
 
 /// What runs queues.
 pub(super) struct Core {
+    node: u32,
     engine: Engine,
     run_list: RunList,
     entries: Entries,
@@ -117,9 +124,11 @@ const DEFAULT_PRIORITY: u8 = 7;
 const HANG_NS: u64 = 50_000;
 
 impl Core {
-    /// One without queues, for page tables of this format; `None` if there is no memory. May sleep.
-    pub(super) fn new(format: Profile) -> Option<Self> {
+    /// That of a node, without queues, for page tables of this format; `None` if there is no
+    /// memory. May sleep.
+    pub(super) fn new(node: u32, format: Profile) -> Option<Self> {
         Some(Self {
+            node,
             engine: Engine::new(format)?,
             run_list: RunList::new(),
             entries: Entries {
@@ -147,6 +156,7 @@ impl Core {
         context: &Shared<Context>,
         pasid: u16,
         callbacks: &Shared<dyn QueueCallbacks>,
+        events: &DeviceEvents,
     ) -> Option<()> {
         let entry = ContextEntry {
             node: ContextNode::default(),
@@ -158,6 +168,7 @@ impl Core {
             priority: DEFAULT_PRIORITY,
             object: context.clone(),
             callbacks: callbacks.clone(),
+            events: events.clone(),
         };
         let number = self.entries.contexts.insert(entry).ok()?;
 
@@ -313,6 +324,16 @@ impl Core {
         let _stopped = self.run_list.stop_context(&mut self.entries, index);
 
         if let Some(entry) = self.entries.contexts.get(index.0) {
+            let queue = entry.object.packets.as_ref();
+
+            // Before the OS part is told, so that whoever wakes up finds it.
+            entry.events.note(&Cause {
+                class: Class::Reset,
+                node: self.node,
+                queue: queue.map_or(0, |queue| queue.id),
+                detail: 0,
+                reason: 0,
+            });
             entry.callbacks.invalidated();
         }
     }
@@ -524,19 +545,23 @@ impl Core {
             return Outcome::Ran;
         }
 
-        let root = entry
+        let context = entry
             .node
             .context()
-            .and_then(|context| self.entries.contexts.get(context.0))
-            .map(|context| context.root);
+            .and_then(|context| self.entries.contexts.get(context.0));
 
-        if let Some(root) = root {
-            entry.queue.set_root(root);
+        if let Some(context) = context {
+            entry.queue.set_root(context.root);
         }
         self.engine.step(
             &mut entry.queue,
             memory,
-            &mut Reporter(&*entry.callbacks),
+            &mut Reporter {
+                callbacks: &*entry.callbacks,
+                events: context.map(|context| &context.events),
+                node: self.node,
+                queue: entry.object.id,
+            },
             &MonotonicClock,
             SLICE,
         )
@@ -577,6 +602,15 @@ impl Core {
                 more(entry.begin_next())
             }
             Outcome::Faulted(record) => {
+                let context = entry.node.context();
+                let context = context.and_then(|context| self.entries.contexts.get(context.0));
+
+                // Before the OS part is told, so that whoever wakes up finds it.
+                if let Some(context) = context {
+                    context
+                        .events
+                        .note(&cause_of(&record, self.node, entry.object.id));
+                }
                 entry.callbacks.faulted(&fault_of(&record, entry.running));
                 Slice::Faulted
             }

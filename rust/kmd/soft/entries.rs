@@ -4,6 +4,7 @@
 
 use super::{
     context::Context,
+    cpu_events::DeviceEvents,
     queue::Queue, //
 };
 use crate::{
@@ -70,6 +71,8 @@ pub(super) struct ContextEntry {
     pub(super) priority: u8,
     pub(super) object: Shared<Context>,
     pub(super) callbacks: Shared<dyn QueueCallbacks>,
+    /// Who is told of what happens to its device.
+    pub(super) events: DeviceEvents,
 }
 
 impl Arena for Entries {

@@ -9,10 +9,12 @@ mod adapter;
 pub mod allocation_data;
 mod answers;
 mod aperture;
+mod cause;
 pub mod cmp;
 pub mod commands;
 mod config;
 mod context;
+mod cpu_events;
 mod doorbells;
 mod engine_core;
 mod entries;
@@ -42,6 +44,11 @@ use crate::{
             Dispatch,
             Passive, //
         },
+        cpu_event::{
+            self,
+            CreateCpuEventArgs,
+            CreatedCpuEvent, //
+        },
         doorbell::{
             Connected,
             CreateDoorbellArgs, //
@@ -69,6 +76,7 @@ use crate::{
             AllocationInfo,
             ClockData,
             ContextCookie,
+            CpuEventCookie,
             CreateAllocationArgs,
             CreateContextArgs,
             CreateDeviceArgs,
@@ -95,10 +103,8 @@ use allocation_data::{
     DriverData,
     DRIVER_DATA_SIZE, //
 };
-use commands::{
-    Command,
-    COMMAND_SIZE, //
-};
+use cause::USAGE_SIZE;
+use commands::Command;
 pub use config::{
     AdapterProfile,
     Config,
@@ -113,8 +119,10 @@ const PRIORITY_NORMAL: u32 = 0x7800_0000;
 
 /// `DriverKnownEscape` of `D3DDDI_ESCAPEFLAGS`: an escape that every driver knows.
 const KNOWN_ESCAPE: u32 = 1 << 6;
-/// Bytes of such an escape.
+/// Bytes of those about handles.
 const KNOWN_ESCAPE_SIZE: usize = 8;
+/// The same with `NoAdapterSynchronization`: nothing is to be waited for, and nothing is.
+const KNOWN_ESCAPE_AT_ONCE: u32 = KNOWN_ESCAPE | (1 << 3);
 
 /// Ticks of the clock in one second.
 const CLOCK_HZ: u64 = 1_000_000_000;
@@ -207,7 +215,7 @@ impl SoftKmd {
             umd_private_size: identity::UMD_PRIVATE_SIZE,
             // CAST: small numbers.
             standard_data_size: DRIVER_DATA_SIZE as u32,
-            max_escape_size: COMMAND_SIZE as u32,
+            max_escape_size: cause::READ_SIZE as u32,
             physical_adapters: 1,
             nodes: self.config.nodes,
             gpu_mmu: page_tables::mmu_caps(&self.config),
@@ -254,8 +262,8 @@ impl Kmd for SoftKmd {
     }
 
     /// A feature counts as there only once the driver implements it (FEN-113, FEN-115).
-    fn query_feature_support(&self, _: &Passive, _: u32) -> bool {
-        false
+    fn query_feature_support(&self, _: &Passive, feature: u32) -> bool {
+        feature == cpu_event::FEATURE
     }
 
     /// It has no use for addresses of its own.
@@ -268,9 +276,23 @@ impl Kmd for SoftKmd {
         self.adapter()?.create_process()
     }
 
-    /// There is nothing to remember of a device but its process.
     fn create_device(&self, _: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie> {
-        Ok(DeviceCookie(device.process.0))
+        self.adapter()?.cpu_events.create_device(device.process)
+    }
+
+    fn create_cpu_event(
+        &self,
+        _: &Passive,
+        device: DeviceCookie,
+        event: &CreateCpuEventArgs<'_>,
+    ) -> KmdResult<CreatedCpuEvent> {
+        self.adapter()?.cpu_events.create(device, event)
+    }
+
+    fn dpc_routine(&self, class: &Dispatch) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.cpu_events.dpc(class);
+        }
     }
 
     fn create_context(
@@ -451,11 +473,27 @@ impl Kmd for SoftKmd {
         }
     }
 
-    /// None of the known ones that a driver would answer, and its private commands.
+    /// Of the known ones the usage of a CPU event; what was kept for one; private commands.
     fn escape(&self, _: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult {
-        match escape.flags {
-            KNOWN_ESCAPE if data.len() == KNOWN_ESCAPE_SIZE => Err(KmdError::NotSupported),
-            0 => {
+        match (escape.flags, data.len()) {
+            (KNOWN_ESCAPE, KNOWN_ESCAPE_SIZE) => Err(KmdError::NotSupported),
+            (KNOWN_ESCAPE | KNOWN_ESCAPE_AT_ONCE, USAGE_SIZE) => {
+                let (event, usage) = cause::usage_of(data);
+                let device = escape.device.ok_or(KmdError::InvalidParameter)?;
+
+                self.adapter()?.cpu_events.set_usage(device, event, usage)
+            }
+            (0, _) => {
+                if let Some(event) = cause::requested(data) {
+                    let device = escape.device.ok_or(KmdError::InvalidParameter)?;
+
+                    self.adapter()?
+                        .cpu_events
+                        .take_log(device, event?)?
+                        .answer(data);
+                    return Ok(());
+                }
+
                 let command = Command::decode(data)?;
 
                 if !escape.is_privileged {
@@ -523,7 +561,11 @@ impl Destroy for SoftKmd {
         }
     }
 
-    fn destroy_device(&self, _: &Passive, _: DeviceCookie) {}
+    fn destroy_device(&self, _: &Passive, device: DeviceCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.cpu_events.destroy_device(device);
+        }
+    }
 
     fn destroy_context(&self, _: &Passive, context: ContextCookie) {
         if let Ok(adapter) = self.adapter() {
@@ -540,6 +582,12 @@ impl Destroy for SoftKmd {
     fn destroy_doorbell(&self, _: &Passive, doorbell: DoorbellCookie) {
         if let Ok(adapter) = self.adapter() {
             adapter.destroy_doorbell(doorbell);
+        }
+    }
+
+    fn destroy_cpu_event(&self, _: &Passive, event: CpuEventCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.cpu_events.destroy(event);
         }
     }
 

@@ -2,6 +2,13 @@
 
 //! What an engine's packets report, as the OS part is told of it, and the clock that they see.
 
+use super::{
+    cause::{
+        Cause,
+        Class, //
+    },
+    cpu_events::DeviceEvents, //
+};
 use crate::{
     ddi::queue::{
         Fault,
@@ -32,16 +39,50 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// Tells the OS part what the packets of a queue report.
-pub(super) struct Reporter<'a>(pub(super) &'a dyn QueueCallbacks);
+/// Tells what the packets of a queue report: the OS part, and who waits for traps.
+pub(super) struct Reporter<'a> {
+    pub(super) callbacks: &'a dyn QueueCallbacks,
+    pub(super) events: Option<&'a DeviceEvents>,
+    pub(super) node: u32,
+    pub(super) queue: u64,
+}
 
 impl Interrupts for Reporter<'_> {
     fn report(&mut self, record: Record) {
         match record {
-            Record::MonitoredFenceSignaled => self.0.monitored_fence_signaled(),
-            // Debug traps and CPU events, which there are none of: nobody can have asked for one.
-            Record::Trap { .. } => {}
+            Record::MonitoredFenceSignaled => self.callbacks.monitored_fence_signaled(),
+            Record::Trap { class, argument } => {
+                if let Some(events) = self.events {
+                    events.note(&Cause {
+                        class: Class::Trap,
+                        node: self.node,
+                        queue: self.queue,
+                        detail: argument,
+                        reason: class,
+                    });
+                }
+            }
         }
+    }
+}
+
+/// What clients are told of a fault.
+pub(super) fn cause_of(record: &FaultRecord, node: u32, queue: u64) -> Cause {
+    let (class, detail, reason) = match record.kind {
+        fault::FaultKind::Page(page) => (
+            Class::PageFault,
+            page.va,
+            if page.write { PAGE_FAULT_WRITE } else { 0 },
+        ),
+        fault::FaultKind::Packet(_) => (Class::BadObject, record.packet, record.header),
+    };
+
+    Cause {
+        class,
+        node,
+        queue,
+        detail,
+        reason,
     }
 }
 

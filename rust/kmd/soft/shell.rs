@@ -15,6 +15,7 @@ use super::{
         Reached, //
     },
     context::Context,
+    cpu_events::DeviceEvents,
     engine_core::{
         Core,
         NewQueue,
@@ -117,7 +118,7 @@ impl Shell {
             polls,
             wakeup: platform::wakeup()?,
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
-            core: platform::lock!(Core::new(format)?, "soft::Shell::core")?,
+            core: platform::lock!(Core::new(number as u32, format)?, "soft::Shell::core")?,
             last_status: platform::short_lock!(NodeStatus::default(), "soft::Shell::last_status")?,
             trapping: platform::lock!((), "soft::Shell::trapping")?,
             connected: platform::word32(0),
@@ -225,9 +226,10 @@ impl Shell {
         context: &Shared<Context>,
         pasid: u16,
         callbacks: &Shared<dyn QueueCallbacks>,
+        events: &DeviceEvents,
     ) -> Option<()> {
         self.with_room(Core::contexts)?
-            .add_context(context, pasid, callbacks)?;
+            .add_context(context, pasid, callbacks, events)?;
 
         if let Some(object) = &context.packets {
             let queue = NewQueue { object, callbacks };

@@ -96,6 +96,8 @@ mod residency;
 #[cfg(not(loom))]
 mod share_rules;
 mod sharing;
+#[cfg(loom)]
+mod signals;
 #[cfg(not(loom))]
 mod soft_gpu;
 #[cfg(not(loom))]

@@ -175,9 +175,13 @@ fn fen_5_contents_of_a_creation() {
     ] {
         let creation = Creation::new(contents, flags).expect("good flags");
         assert_eq!(
-            creation.check_contents(has_engines),
+            creation.check_contents(has_engines, false),
             expected,
             "{contents:?} {flags:#x}"
         );
     }
+    // CPU-6: with the feature there are CPU events.
+    let event = Creation::new(notification, BY_KMD).expect("good flags");
+
+    assert_eq!(event.check_contents(has_engines, true), Ok(()));
 }

@@ -64,6 +64,7 @@ fn escapes_of_the_software_adapter() {
 
         let escape = Escape {
             flags,
+            device: None,
             is_privileged: true,
         };
 

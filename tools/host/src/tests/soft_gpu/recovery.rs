@@ -24,6 +24,7 @@ fn command(port: &Port, command: u32, node: u32, argument: u64) {
     let mut data: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let escape = Escape {
         flags: 0,
+        device: None,
         is_privileged: true,
     };
 
