@@ -35,6 +35,7 @@ assert_impl_all!(NtHandle: Send, Sync);
 assert_impl_all!(WeakRef: Send, Sync);
 assert_impl_all!(Watch: Send, Sync);
 assert_impl_all!(EventFd: Send, Sync);
+assert_impl_all!(CpuEvent: Send, Sync);
 assert_impl_all!(FencePoint: Send, Sync);
 assert_impl_all!(SyncFile: Send, Sync);
 assert_impl_all!(FenceStream: Send, Sync);

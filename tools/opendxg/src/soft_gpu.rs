@@ -61,6 +61,96 @@ impl Adapter {
     }
 }
 
+/// What the software GPU tells of by CPU events: the first word of their usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum EventClass {
+    /// Any of the others.
+    Any = 1,
+    /// A queue of the device took a page fault.
+    PageFault = 2,
+    /// A reset has hit the device.
+    Reset = 3,
+    /// A packet asked for it.
+    Trap = 4,
+    /// An illegal packet.
+    BadObject = 5,
+}
+
+impl EventClass {
+    /// The words of [`CpuEvent::set_usage`](crate::CpuEvent::set_usage) for all nodes; records have
+    /// the cookie.
+    pub fn usage(self, cookie: u32) -> [u32; 8] {
+        [self as u32, 0, 0, cookie, 0, 0, 0, 0]
+    }
+}
+
+/// What has happened, as the software GPU keeps it for a CPU event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRecord {
+    /// A number of [`EventClass`].
+    pub class: u32,
+    /// Where it has happened.
+    pub node: u32,
+    /// Which one it is of its event, from 1.
+    pub number: u64,
+    /// When it has happened, in nanoseconds of CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// The context or HW queue, as `opendxg queues` shows it; 0 if that is not known.
+    pub queue: u64,
+    /// A GPU virtual address, or the argument of a trap.
+    pub detail: u64,
+    /// What the event was made with.
+    pub cookie: u32,
+    /// Of a page fault 1 for a store, of a trap its class, of an illegal packet its header.
+    pub reason: u32,
+}
+
+/// The bytes of a request for records.
+const READ: usize = 24 + 16 * RECORD;
+const RECORD: usize = 48;
+
+impl crate::CpuEvent {
+    /// Takes the records of this event out of the software GPU, and how many were lost. `name` is
+    /// what [`set_usage`](crate::CpuEvent::set_usage) has returned.
+    pub fn take_records(&self, name: u64) -> Result<(Vec<EventRecord>, u32)> {
+        let mut bytes = vec![0; READ];
+        bytes[..4].copy_from_slice(b"ODXR");
+        bytes[4..8].copy_from_slice(&1_u32.to_le_bytes());
+        bytes[8..16].copy_from_slice(&name.to_le_bytes());
+        self.device().private_escape(&mut bytes)?;
+        let count = dword(&bytes, 16) as usize;
+        let records = bytes[24..].chunks_exact(RECORD).take(count);
+        Ok((
+            records.map(EventRecord::decode).collect(),
+            dword(&bytes, 20),
+        ))
+    }
+}
+
+impl EventRecord {
+    fn decode(bytes: &[u8]) -> Self {
+        let qword = |at| u64::from(dword(bytes, at)) | (u64::from(dword(bytes, at + 4)) << 32);
+        Self {
+            class: dword(bytes, 0),
+            node: dword(bytes, 4),
+            number: qword(8),
+            time_ns: qword(16),
+            queue: qword(24),
+            detail: qword(32),
+            cookie: dword(bytes, 40),
+            reason: dword(bytes, 44),
+        }
+    }
+}
+
+fn dword(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
