@@ -12,6 +12,8 @@ mod t_access_none;
 mod t_adapters;
 #[path = "bin/t-bounds/main.rs"]
 mod t_bounds;
+#[path = "bin/t-cpu-events/main.rs"]
+mod t_cpu_events;
 #[path = "bin/t-crate.rs"]
 mod t_crate;
 #[path = "bin/t-create/main.rs"]
@@ -106,12 +108,13 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 49] = [
+const PROGRAMS: [(&str, fn()); 50] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
     ("t-adapters", t_adapters::main),
     ("t-bounds", t_bounds::main),
+    ("t-cpu-events", t_cpu_events::main),
     ("t-crate", t_crate::main),
     ("t-create", t_create::main),
     ("t-destroy", t_destroy::main),

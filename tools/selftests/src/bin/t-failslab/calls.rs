@@ -111,6 +111,15 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
             destroy_object(raw, arg.hSyncObject)
         })?)
     }),
+    ("CreateSynchronizationObject2: CPU event", |sweep| {
+        let event = EventFd::new()?;
+        let device = fixture::device()?;
+        let mut arg = creation(&device, D3DDDI_CPU_NOTIFICATION, SyncFlags::SIGNAL_BY_KMD);
+        arg.Info.__bindgen_anon_1.CPUNotification.Event = event.as_raw_fd() as u64;
+        sweep(&mut Plain::new(arg, 1, |raw, arg| {
+            destroy_object(raw, arg.hSyncObject)
+        })?)
+    }),
     (
         "CreateSynchronizationObject2: fence in a new common page",
         |sweep| create(sweep, D3DDDI_MONITORED_FENCE, SyncFlags::empty()),

@@ -49,9 +49,6 @@ fn expected(kind: u32, flags: SyncFlags) -> Status {
     ];
     if refusals.contains(&true) {
         Status::INVALID_PARAMETER
-    } else if notification && has(SyncFlags::SIGNAL_BY_KMD) {
-        // KMD_SIGNAL_CPU_EVENT is not enabled (CPU-6).
-        Status::NOT_SUPPORTED
     } else if kind == D3DDDI_PERIODIC_MONITORED_FENCE {
         // No video present target (section 2.6).
         Status::NOT_SUPPORTED

@@ -341,8 +341,8 @@ fn races() -> TestResult {
     Ok(())
 }
 
-/// Whoever takes memory back may wait for a sync file. So nothing on the way to its signal waits for
-/// memory: kernels with lockdep check that in this test, others show that all of them signal.
+/// Whoever takes memory back may wait for a sync file. So nothing on the way to its signal waits
+/// for memory: kernels with lockdep check that in this test, others show that all of them signal.
 fn reclaim() -> TestResult {
     let gpu = Gpu::new()?;
     let buffer = gpu.buffer(PAGE)?;

@@ -125,7 +125,7 @@ pub(super) const FORMS: &[Described] = &[
                     (7, INVALID),
                     // What a driver has of its own may be larger.
                     (9, FAULT),
-                    (25, INVALID),
+                    (793, INVALID),
                     (0xffff_ffff, INVALID),
                 ],
             ),
