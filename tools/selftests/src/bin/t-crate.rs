@@ -127,6 +127,11 @@ fn guard() -> TestResult {
 fn examples() -> TestResult {
     for (name, line) in [
         ("example-adapters", "is software"),
+        (
+            "example-crash-report",
+            "page fault of a store at 0x600000000000",
+        ),
+        ("example-crash-report", "a new device works"),
         ("example-picture", "frame 8: 16384 bytes as drawn"),
     ] {
         let program = std::env::current_exe()?.with_file_name(name);
