@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    crowd, doorbells, gpu, idle, lifecycle, objects, open, ping_pong, population, process,
-    queued_wait, resets, satisfied, signal, sync_files, waiters, Bench,
+    cpu_events, crowd, doorbells, gpu, idle, lifecycle, objects, open, ping_pong, population,
+    process, queued_wait, resets, satisfied, signal, sync_files, waiters, Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -194,6 +194,9 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     }
     if wants(doorbells::START) {
         doorbells::start(runner, &bench, options.plan(50, 50, 10));
+    }
+    if wants(cpu_events::GROUP) {
+        cpu_events::measure(runner, &bench, options.plan(20, 100, 15));
     }
     if wants(resets::GROUP) {
         resets::measure(runner, &bench, options.plan(20, 8, 10));

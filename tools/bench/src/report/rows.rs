@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which ratios are reported, and which of them have a target.
 
+use crate::subjects::cpu_events::{self, names_of_events::*};
 use crate::subjects::doorbells::{names_of_rings::*, SHARED, START};
 use crate::subjects::gpu::names_of_work::*;
 use crate::subjects::names::*;
@@ -193,6 +194,34 @@ pub fn all() -> Vec<Row> {
             note: "by size, with submission and wait",
         }));
     }
+    let (none, many) = (cpu_events::OTHERS[0], cpu_events::OTHERS[1]);
+    for (theirs, note) in [
+        (EVENTFD, "a thread that signals it at once"),
+        (
+            LOOKING,
+            "a client that looks all the time, and keeps a processor busy",
+        ),
+    ] {
+        rows.push(Row {
+            group: cpu_events::GROUP,
+            ours: (TRAP, none),
+            theirs: (theirs, none),
+            unit: None,
+            target: None,
+            note,
+        });
+    }
+    rows.push(Row {
+        unit: Some(EVENTFD),
+        ..flat(
+            cpu_events::GROUP,
+            TRAP,
+            none,
+            many,
+            None,
+            "flat, each in units of the eventfd beside it",
+        )
+    });
     rows.push(row(
         resets::GROUP,
         HANGS,

@@ -49,7 +49,8 @@ struct Start<'a> {
     began: Cell<u64>,
 }
 
-fn now_ns() -> u64 {
+/// The clock of the GPU.
+pub(super) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

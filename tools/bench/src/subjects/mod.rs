@@ -2,6 +2,7 @@
 //! What is measured, one module for each group.
 
 pub mod balls;
+pub mod cpu_events;
 pub mod crowd;
 pub mod doorbells;
 pub mod gpu;
