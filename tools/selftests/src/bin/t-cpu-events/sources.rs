@@ -2,7 +2,7 @@
 //! What the driver signals events for (cpu-events.md sections 4 and 8).
 
 use opendxg::pm4::Pm4;
-use opendxg::soft_gpu::{EventClass, EventRecord};
+use opendxg::soft_gpu::{Command, EventClass, EventRecord};
 use opendxg::ExecutionState;
 use selftests::gpu::{is_in, reaches, Gpu};
 use selftests::soft_adapter::SoftAdapter;
@@ -25,6 +25,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("CPU-44 records that are lost are counted", lost)
         .test("CPU-43 nobody hears of other devices", others)
         .test("CPU-34 a device that is reset hears of it", reset)
+        .test("CPU-34 CPU-45 an engine and a queue that hang", hang)
         .test("CPU-23 CPU-38 one last signal", last)
 }
 
@@ -170,6 +171,31 @@ fn reset() -> TestResult {
     // A reset does not end it.
     told.event.set_usage(EventClass::Any.usage(0))?;
     Ok(())
+}
+
+/// The reason of a hang is there when the thread that waits for its work goes on.
+fn hang() -> TestResult {
+    let soft = SoftAdapter::new("cpu-events-hang")?;
+    soft.set("tdr_delay_ms", "300")?;
+    soft.set("enabled", "1")?;
+    let adapter = soft.open()?;
+    let other = Gpu::on(&adapter.create_device()?, 1)?;
+    let not_told = Told::new(&other, EventClass::Any.usage(0))?;
+    for command in [Command::HangEngine, Command::HangQueue] {
+        let gpu = Gpu::on(&adapter.create_device()?, 2)?;
+        let told = Told::new(&gpu, EventClass::Reset.usage(5))?;
+        adapter.soft_gpu_command(command, 2, 0)?;
+        let commands = gpu.commands(&Pm4::new().nop(0))?;
+        gpu.submit(&commands)?;
+        gpu.mark()?;
+        reaches(gpu.done(), u64::MAX)?;
+        let record = one(&told)?;
+        ensure_eq!((record.class, record.node), (EventClass::Reset as u32, 2));
+        is_in(gpu.device(), ExecutionState::Hung)?;
+        ensure_eq!(told.wait()?, 1);
+    }
+    not_told.is_silent()?;
+    other.run(&Pm4::new().nop(0))
 }
 
 /// Each round ends with a signal and silence.
