@@ -181,6 +181,11 @@ impl Line {
                 let header = object.header();
 
                 Self::print_object(m, handle, *kind, object, *access);
+                if let Some(event) = object.cpu_event() {
+                    let (signals, late) = event.signals();
+
+                    seq_print!(m, " signals={signals} late={late}");
+                }
                 seq_print!(m, "\n");
                 infos.print(m, header);
             }

@@ -152,8 +152,11 @@ impl CpuEvent {
         self.callbacks.signals.end();
     }
 
-    /// How many signals it has got.
-    pub(crate) fn signals(&self) -> u32 {
-        self.callbacks.signals.sent()
+    /// How many signals it has got, and how many came after its end, which is a bug of the KMD
+    /// (CPU-21).
+    pub(in crate::dxgk) fn signals(&self) -> (u32, u32) {
+        let Callbacks { signals, .. } = &*self.callbacks;
+
+        (signals.sent(), signals.late())
     }
 }

@@ -274,12 +274,7 @@ impl LegacySync {
         let (supply, value) = match &*self.state.lock() {
             State::Supply(waiters) => (Some(waiters.supply()), 0),
             State::Fence { value, .. } => (None, load_acquire(value)),
-            State::CpuNotification => {
-                if let Some(event) = self.cpu_event() {
-                    seq_print!(m, "dxg-signals:\t{}\n", event.signals());
-                }
-                return;
-            }
+            State::CpuNotification => return,
         };
 
         match supply {

@@ -102,6 +102,11 @@ fn traps() -> TestResult {
         ensure_eq!((record.class, record.reason), (EventClass::Trap as u32, 5));
         ensure_eq!((record.detail, record.number), (round, round));
     }
+    // fdinfo shows how often it was signalled.
+    let shown = std::fs::read_dir("/proc/self/fdinfo")?
+        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok())
+        .any(|text| text.contains(" signals=20 late=0\n"));
+    ensure!(shown, "fdinfo does not show 20 signals");
     // Many at once, for several events: as many signals for each.
     let more = [4, 5, 6].map(|cookie| Told::new(&gpu, EventClass::Trap.usage(cookie)));
     let mut packets = Pm4::new();
