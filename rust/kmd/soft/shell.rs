@@ -74,7 +74,7 @@ pub(super) struct Shell {
     wakeup: BoxedWakeup,
     listed: ShortLock<ToLookAt>,
     core: Lock<Core>,
-    /// What was told of it last.
+    /// What it had done before the slice that runs.
     last_status: ShortLock<NodeStatus>,
     /// Held while a doorbell is made to trap, in which the OS part takes its lock of that.
     trapping: Lock<()>,
@@ -92,6 +92,8 @@ struct ToLookAt {
 
 /// How many naps an engine has time to end its slice.
 const PATIENCE: u32 = 100;
+/// The same if it is only to be looked at. One that has nothing to do has its core for a moment.
+const GLANCES: u32 = 3;
 
 /// How many queues, and how many contexts, the thread looks at before it runs a slice.
 const LOOKS: u32 = 64;
@@ -374,14 +376,12 @@ impl Shell {
         }
     }
 
-    /// What the engine does, or has done last if its slice does not end. May sleep.
+    /// What the engine does. In the middle of a slice, which may not end, that is what it had done
+    /// before, and the queue that it runs. May sleep.
     pub(super) fn status(&self) -> NodeStatus {
-        for _ in 0..PATIENCE {
+        for _ in 0..GLANCES {
             if let Some(core) = self.core.try_lock() {
-                let status = core.status();
-
-                *self.last_status.lock() = status;
-                return status;
+                return core.status();
             }
             platform::nap();
         }
@@ -417,6 +417,7 @@ impl Shell {
             false => Turn::Idle(None),
         };
 
+        *self.last_status.lock() = core.status();
         match turn {
             Turn::Idle(_) if more.contains(&true) => Turn::Ran,
             turn => turn,
