@@ -39,7 +39,7 @@ pub(super) const FEATURE: u32 = 0;
 
 /// What clients get as the name of one.
 pub(super) const fn client_of(cookie: u64) -> u64 {
-    0xfa << 32 | cookie
+    (0xfa << 32) | cookie
 }
 
 /// All bytes of its data for user-mode drivers.
