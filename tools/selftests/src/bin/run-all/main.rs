@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 36] = [
+const BAT: [&str; 37] = [
     "t-adapters",
     "t-c-client",
     "t-c-gpu-client",
@@ -50,6 +50,7 @@ const BAT: [&str; 36] = [
     "t-security",
     "t-soft-adapters",
     "t-store",
+    "t-sync-files",
     "t-tool",
     "t-trace",
     "t-unload",
