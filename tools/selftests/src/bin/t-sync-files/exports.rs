@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Points that may become sync files, and when these signal (FEN-160 to FEN-163).
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Barrier;
 
 use opendxg::pm4::{Compare, Pm4};
 use opendxg::{Context, SignalFlags, Status, SyncFile};
@@ -343,31 +344,44 @@ fn races() -> TestResult {
 
 /// Whoever takes memory back may wait for a sync file. So nothing on the way to its signal waits
 /// for memory: kernels with lockdep check that in this test, others show that all of them signal.
+///
+/// Both begin together, and files go on until the caches were dropped once beside them.
 fn reclaim() -> TestResult {
     let gpu = Gpu::new()?;
     let buffer = gpu.buffer(PAGE)?;
-    let is_over = AtomicBool::new(false);
+    let (start, is_over) = (Barrier::new(2), AtomicBool::new(false));
+    let turns = AtomicU32::new(0);
+    let signal = |round| -> TestResult {
+        let commands = gpu.commands(&Pm4::new().write(buffer.address(), &[round]))?;
+        gpu.submit(&commands)?;
+        let mark = gpu.mark()?;
+        let file = gpu.device().create_sync_file(gpu.done(), mark)?;
+        ends_with(&file, SIGNALLED)?;
+        ensure_eq!(buffer.get32(0), round);
+        Ok(())
+    };
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| -> TestResult<u32> {
-            let mut turns = 0;
+        let other = scope.spawn(|| -> TestResult {
+            start.wait();
             while !is_over.load(Ordering::Relaxed) {
                 std::fs::write("/proc/sys/vm/drop_caches", "3")?;
-                turns += 1;
+                turns.fetch_add(1, Ordering::Relaxed);
             }
-            Ok(turns)
-        });
-        let signalled = (1..=rounds(200)).try_for_each(|round| {
-            let commands = gpu.commands(&Pm4::new().write(buffer.address(), &[round]))?;
-            gpu.submit(&commands)?;
-            let mark = gpu.mark()?;
-            let file = gpu.device().create_sync_file(gpu.done(), mark)?;
-            ends_with(&file, SIGNALLED)?;
-            ensure_eq!(buffer.get32(0), round);
             Ok(())
         });
+        start.wait();
+        let least = rounds(200);
+        let signalled = (1..)
+            .take_while(|&round| {
+                round <= least || turns.load(Ordering::Relaxed) == 0 && !other.is_finished()
+            })
+            .try_for_each(signal);
         is_over.store(true, Ordering::Relaxed);
-        let turns = other.join().map_err(|_| "a panic")??;
-        println!("# caches were dropped {turns} times");
+        other.join().map_err(|_| "a panic")??;
         signalled
-    })
+    })?;
+    let turns = turns.into_inner();
+    println!("# caches were dropped {turns} times");
+    ensure!(turns > 0, "caches were never dropped");
+    Ok(())
 }
