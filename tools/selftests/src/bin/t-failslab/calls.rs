@@ -12,6 +12,7 @@ use selftests::soft_adapter::SoftAdapter;
 use selftests::task::{is_blocked, me};
 use selftests::{ensure_eq, fixture, TestResult};
 
+use crate::t_failslab::gpu::MANY;
 use crate::t_failslab::plain::{close, keep, Maker, OnEvent, Plain, Reading, Sweep};
 use crate::t_failslab::Call;
 
@@ -301,9 +302,6 @@ impl Call for Open {
         Ok(())
     }
 }
-
-/// Enough elements that they do not fit where short lists go.
-const MANY: usize = 20;
 
 enum Purpose {
     Signal,

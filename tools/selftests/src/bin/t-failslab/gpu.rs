@@ -20,7 +20,7 @@ use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
 use crate::t_failslab::Call;
 
 /// Elements of a list that does not fit where short ones go.
-pub(crate) const MANY: usize = 20;
+pub(crate) const MANY: usize = 64;
 /// Where ranges are put.
 const BASE: u64 = 0x10_0000_0000;
 

@@ -8,10 +8,12 @@ mod gpu;
 mod handles;
 mod inject;
 mod memory;
+mod pending;
 mod plain;
 mod questions;
 mod resources;
 mod sharing;
+mod windows;
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -86,6 +88,11 @@ pub(crate) trait Call {
         Ok(())
     }
 
+    /// Begins anew after a refusal, where what was done until then makes later calls shorter.
+    fn refused(&mut self) -> TestResult {
+        Ok(())
+    }
+
     /// How many handles a success uses up.
     fn handles(&self) -> u32 {
         0
@@ -132,6 +139,9 @@ fn sweep(call: &mut dyn Call) -> TestResult {
             before + 0x40 * (used + 1),
             "step {step}: handle numbers"
         );
+        if !answer.is_ok_and(Status::is_success) {
+            call.refused()?;
+        }
         if !injected {
             println!("# {} steps, {refused} refused", step - 1);
             ensure!(answer.is_ok_and(Status::is_success));
@@ -164,6 +174,8 @@ pub(crate) fn main() {
         .chain(resources::ALL)
         .chain(handles::ALL)
         .chain(sharing::ALL)
+        .chain(pending::ALL)
+        .chain(windows::ALL)
         .copied()
         .fold(Suite::new("failslab"), test)
         .run()
