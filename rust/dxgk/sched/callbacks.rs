@@ -200,8 +200,9 @@ impl<Q: Told + 'static> Callbacks<Q> {
 
 impl<Q: Told> QueueCallbacks for Callbacks<Q> {
     fn ran(&self, ns: u64, switched: bool) {
-        // ORDERING: full, in front of the look whether the queue is watched: see `queue/watch.rs`.
-        let _before = self.0.reported().busy_ns.fetch_add(ns, Full);
+        // ORDERING: a barrier is between this and the look whether the queue is watched: see
+        // `logic/watched.rs`.
+        let _before = self.0.reported().busy_ns.fetch_add(ns, Relaxed);
 
         self.0.as_arc_borrow().ran(ns, switched);
     }

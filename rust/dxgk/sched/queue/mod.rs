@@ -61,7 +61,10 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::submit_rules,
+    logic::{
+        submit_rules,
+        watched::Watched, //
+    },
     sys::{
         alloc::pin_arc,
         dma_fence::DmaFence,
@@ -79,7 +82,6 @@ use kernel::{
     new_work,
     prelude::*,
     sync::{
-        atomic::Atomic,
         Arc,
         ArcBorrow,
         Mutex,
@@ -138,7 +140,7 @@ pub(crate) struct Queue {
     #[pin]
     handed_over: Work<Queue, HANDED_OVER>,
     /// Whether it is looked at, see `watch.rs`.
-    watched: Atomic<u32>,
+    watched: Watched,
     #[pin]
     watch: DelayedWork<Queue, WATCH>,
     _charge: Charge,
@@ -208,7 +210,7 @@ impl Queue {
                 work <- new_work!("Queue::work"),
                 patience <- new_delayed_work!("Queue::patience"),
                 handed_over <- new_work!("Queue::handed_over"),
-                watched: Atomic::new(state::UNWATCHED),
+                watched: Watched::new(),
                 watch <- new_delayed_work!("Queue::watch"),
                 _charge: charge,
             }),

@@ -65,9 +65,6 @@ use kernel::{
 /// How many times a closing queue may take as long as it may take without progress.
 const ROUNDS: u32 = 5;
 
-/// Nobody looks whether the queue hangs, see `watch.rs`.
-pub(super) const UNWATCHED: u32 = 0;
-
 /// Where a queue is in its life.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {

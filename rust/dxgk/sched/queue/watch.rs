@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The watch over the work of a queue: timeout detection (TDR; gpu.md section 9). `logic/tdr.rs`
-//! decides.
+//! decides, `logic/watched.rs` says whether there is a look.
 //!
 //! A queue is looked at as long as it has work in the KMD, a few times in each TDR time. One that
 //! its process fills is watched from when it begins to run, and until it has not run between two
@@ -12,7 +12,6 @@
 //! an engine that hangs.
 
 use super::{
-    state::UNWATCHED,
     Queue,
     WATCH, //
 };
@@ -35,10 +34,6 @@ use crate::{
 };
 use kernel::{
     sync::{
-        atomic::{
-            Full,
-            Relaxed, //
-        },
         Arc,
         ArcBorrow, //
     },
@@ -46,16 +41,11 @@ use kernel::{
     workqueue::WorkItem, //
 };
 
-/// It will be looked at.
-const WATCHED: u32 = 1;
-/// It is looked at now.
-const LOOKING: u32 = 2;
-
 impl WorkItem<WATCH> for Queue {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        this.watched.store(LOOKING, Relaxed);
+        this.watched.look_begins();
 
         let verdict = this.look();
 
@@ -68,21 +58,20 @@ impl WorkItem<WATCH> for Queue {
         // LOCK: the end of the queue either finds that it is watched again, or this finds the end.
         let state = this.state.lock();
 
-        // ORDERING: full, in front of the look at what has run: see `watch`.
-        this.watched.xchg(UNWATCHED, Full);
-        if state.wants_watch(&this.reported, verdict == Verdict::Rest) {
-            this.as_arc_borrow().watch();
+        if this
+            .watched
+            .look_ends(|| state.wants_watch(&this.reported, verdict == Verdict::Rest))
+        {
+            this.as_arc_borrow().look_after_a_while();
         }
     }
 }
 
 impl Queue {
     /// It may hang from now on, unless its client does not mind. In any context; touches atomics
-    /// and queues work only.
+    /// and queues work only. The work was counted before.
     pub(super) fn watch(self: ArcBorrow<'_, Self>) {
-        // ORDERING: full, and so is the count of what has run before this. Either this sees that
-        // nobody looks any more, or the last look sees the count.
-        if !self.disable_gpu_timeout && self.watched.cmpxchg(UNWATCHED, WATCHED, Full).is_ok() {
+        if !self.disable_gpu_timeout && self.watched.begins() {
             self.look_after_a_while();
         }
     }
@@ -100,7 +89,7 @@ impl Queue {
     /// Context: may sleep, no locks held.
     pub(super) fn end_watch(self: &Arc<Self>) {
         // Who looks now finds that it has ended.
-        if self.watched.load(Relaxed) == WATCHED {
+        if self.watched.is_queued() {
             work::cancel::<_, WATCH>(self);
         }
     }

@@ -131,3 +131,5 @@ mod interleavings;
 mod lost_ring;
 #[cfg(loom)]
 mod quota_scenes;
+#[cfg(loom)]
+mod watched;
