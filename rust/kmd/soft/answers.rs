@@ -43,6 +43,23 @@ impl Flag {
     }
 }
 
+/// A step of its reset (GPU-95).
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    /// CollectDbgInfo.
+    Collect = 1,
+    /// ResetHwEngine.
+    Reset = 2,
+    /// ResumeHwEngine.
+    Resume = 4,
+}
+
+/// All steps.
+pub(super) const STEPS: u64 = Step::Collect as u64 | Step::Reset as u64 | Step::Resume as u64;
+
+/// How many naps a step is held at most: about a minute. Who holds it may have died.
+const MOST_NAPS: u32 = 60_000;
+
 /// What one engine answers.
 pub(super) struct Answers {
     /// The last PreemptCommand, and the last one that was obeyed.
@@ -68,6 +85,9 @@ pub(super) struct Answers {
     hangs_queue: Flag,
     drops_next: Flag,
     delay_ns: Word64,
+    /// Steps of a reset that are held, and the one in which one is.
+    held_steps: Word64,
+    held_in: Word64,
 }
 
 impl Answers {
@@ -88,6 +108,8 @@ impl Answers {
             hangs_queue: Flag::new(),
             drops_next: Flag::new(),
             delay_ns: platform::word64(0),
+            held_steps: platform::word64(0),
+            held_in: platform::word64(0),
         }
     }
 
@@ -158,6 +180,25 @@ impl Answers {
         self.is_held.set(is_held);
     }
 
+    /// A step of a reset. May sleep.
+    pub(super) fn step(&self, step: Step) {
+        let step = step as u64;
+
+        for _ in 0..MOST_NAPS {
+            if platform::load_acquire(&self.held_steps) & step == 0 {
+                break;
+            }
+            platform::store_release(&self.held_in, step);
+            platform::nap();
+        }
+        platform::store_release(&self.held_in, 0);
+    }
+
+    /// The step in which a reset is held; 0 if none is.
+    pub(super) fn held_in(&self) -> u64 {
+        platform::load_acquire(&self.held_in)
+    }
+
     /// A reset begins: what hangs goes on, and nothing more is run.
     pub(super) fn begin_reset(&self) {
         self.is_reset.set(true);
@@ -217,6 +258,7 @@ impl Answers {
             Injection::Delay(ns) => platform::store_release(&self.delay_ns, ns),
             Injection::Stop(stops) => self.is_stopped.set(stops),
             Injection::Die => self.is_dead.set(true),
+            Injection::HoldReset(steps) => platform::store_release(&self.held_steps, steps),
         }
     }
 }
@@ -238,4 +280,6 @@ pub(super) enum Injection {
     Stop(bool),
     /// It runs nothing any more, and answers nothing.
     Die,
+    /// These steps of its reset take until they are none of these any more: a sum of [`Step`].
+    HoldReset(u64),
 }

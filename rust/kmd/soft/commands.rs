@@ -10,8 +10,13 @@
 //!     12  node
 //!     16  argument, 64 bits
 //! ```
+//!
+//! That which holds resets is answered there with the step in which one is held.
 
-use super::answers::Injection;
+use super::answers::{
+    Injection,
+    STEPS, //
+};
 use crate::ddi::types::{
     KmdError,
     KmdResult, //
@@ -85,9 +90,21 @@ impl Command {
                     restart: argument & 4 != 0,
                 })
             }
+            9 if argument & !STEPS == 0 => Injection::HoldReset(argument),
             _ => return Err(KmdError::InvalidParameter),
         };
 
         Ok(Self::Engine { node, what })
+    }
+
+    /// The engine whose resets it holds, if it does that.
+    pub(super) fn holds_reset(self) -> Option<u32> {
+        match self {
+            Self::Engine {
+                node,
+                what: Injection::HoldReset(_),
+            } => Some(node),
+            _ => None,
+        }
     }
 }

@@ -499,7 +499,15 @@ impl Kmd for SoftKmd {
                 if !escape.is_privileged {
                     return Err(KmdError::AccessDenied);
                 }
-                self.adapter()?.command(command)
+                self.adapter()?.command(command)?;
+                if let Some(node) = command.holds_reset() {
+                    let held_in = self.adapter()?.reset_held_in(node);
+
+                    if let Some(answer) = data.last_chunk_mut() {
+                        *answer = held_in.to_le_bytes();
+                    }
+                }
+                Ok(())
             }
             _ => Err(KmdError::InvalidParameter),
         }

@@ -5,7 +5,10 @@
 
 use super::{
     adapter::Adapter,
-    answers::Injection,
+    answers::{
+        Injection,
+        Step, //
+    },
     commands::Command, //
 };
 use crate::{
@@ -49,6 +52,10 @@ impl Adapter {
 
     /// CollectDbgInfo: of the context that hangs, or of what the engine runs.
     pub(super) fn collect_dbg_info(&self, reset: &ResetHwEngine, info: &mut DebugInfo) {
+        if let Some(shell) = self.engine(reset.node as usize) {
+            shell.answers.step(Step::Collect);
+        }
+
         let context = reset.hung.and_then(|cookie| self.context(cookie));
 
         match (&context, self.engine(reset.node as usize)) {
@@ -67,6 +74,7 @@ impl Adapter {
         let fails = self.is_lost() || self.fails(Resets::Engine);
 
         shell.begin_reset();
+        shell.answers.step(Step::Reset);
         shell.answers.end_reset(fails);
         if fails {
             return Err(KmdError::DeviceRemoved);
@@ -78,6 +86,7 @@ impl Adapter {
     /// ResumeHwEngine. Without such an engine nothing happens.
     pub(super) fn resume_hw_engine(&self, node: u32) {
         if let Some(shell) = self.engine(node as usize) {
+            shell.answers.step(Step::Resume);
             shell.resume();
         }
     }
@@ -164,6 +173,13 @@ impl Adapter {
             }
         }
         Ok(())
+    }
+
+    /// The step in which the reset of an engine is held; 0 if it is not.
+    pub(super) fn reset_held_in(&self, node: u32) -> u64 {
+        // CAST: as above.
+        self.engine(node as usize)
+            .map_or(0, |shell| shell.answers.held_in())
     }
 
     /// Whether it is gone: all bits of what is read are set.

@@ -27,6 +27,8 @@ pub enum Command {
     LoseDevice = 7,
     /// Bits of [`FailResets`]. No node.
     FailResets = 8,
+    /// Bits of [`ResetSteps`]: by [`Adapter::hold_resets`].
+    HoldResets = 9,
 }
 
 bitflags::bitflags! {
@@ -39,6 +41,17 @@ bitflags::bitflags! {
         const ADAPTER = 2;
         /// The start after those.
         const RESTART = 4;
+    }
+
+    /// Steps of the reset of an engine.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ResetSteps: u64 {
+        /// The driver tells what the engine has come to.
+        const COLLECT = 1;
+        /// It stops the engine.
+        const RESET = 2;
+        /// It lets the engine go on.
+        const RESUME = 4;
     }
 }
 
@@ -58,6 +71,15 @@ impl Adapter {
     /// adapter is another one.
     pub fn soft_gpu_command(&self, command: Command, node: u32, argument: u64) -> Result<()> {
         self.private_escape(&mut bytes(command as u32, node, argument))
+    }
+
+    /// Has these steps of resets of a node take until the next call without them, but no longer
+    /// than about a minute. Returns the step in which a reset is held now.
+    pub fn hold_resets(&self, node: u32, steps: ResetSteps) -> Result<ResetSteps> {
+        let mut data = bytes(Command::HoldResets as u32, node, steps.bits());
+        self.private_escape(&mut data)?;
+        let step = u64::from(dword(&data, 16));
+        Ok(ResetSteps::from_bits_truncate(step))
     }
 }
 
