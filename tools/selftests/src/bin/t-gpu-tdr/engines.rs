@@ -33,7 +33,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// Commands that begin again at their end.
-fn endless(gpu: &Gpu, body: Pm4) -> TestResult<Commands> {
+pub(crate) fn endless(gpu: &Gpu, body: Pm4) -> TestResult<Commands> {
     /// Bytes of the packet that leads back.
     const BACK: u64 = 16;
     let commands = gpu.commands(&body.chain(0, BACK))?;

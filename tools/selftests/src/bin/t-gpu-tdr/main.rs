@@ -3,6 +3,7 @@
 //! that fail, and that nobody else notices.
 
 mod adapters;
+mod beside;
 mod engines;
 mod faulty;
 mod queues;
@@ -15,6 +16,7 @@ pub(crate) fn main() {
     Suite::new("timeout detection and recovery")
         .with(queues::tests)
         .with(engines::tests)
+        .with(beside::tests)
         .with(adapters::tests)
         .with(refusals::tests)
         .with(reports::tests)
