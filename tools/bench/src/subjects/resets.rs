@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a reset of an engine costs those who use another one (GPU-94).
+//!
+//! The call resets the engine itself, so that another thread does it than the one that is measured.
 
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::thread;
 
 use opendxg::pm4::Pm4;
@@ -75,13 +78,19 @@ impl Victim {
     }
 }
 
+/// A thread that resets the engine of the victims.
+struct Resetter {
+    asks: Sender<()>,
+    done: Receiver<()>,
+}
+
 /// Work of one engine while another one has a victim.
 struct Beside<'a> {
     line: &'a Line<'a>,
     work: &'a Work<'a>,
     adapter: &'a Adapter,
     is_busy: bool,
-    is_reset: bool,
+    resetter: Option<Resetter>,
     victim: Option<Victim>,
 }
 
@@ -91,10 +100,8 @@ impl Subject for Beside<'_> {
     }
 
     fn run(&mut self) {
-        if self.is_reset {
-            // Only begins it: a worker of the adapter does it.
-            let reset = self.adapter.reset(Some(NODES[1]));
-            reset.expect("reset an engine");
+        if let Some(resetter) = &self.resetter {
+            resetter.asks.send(()).expect("ask for a reset");
         }
         for _ in 0..BURST {
             self.line.run(&self.work.nothing);
@@ -105,7 +112,8 @@ impl Subject for Beside<'_> {
         let Some(victim) = self.victim.take() else {
             return;
         };
-        if self.is_reset {
+        if let Some(resetter) = &self.resetter {
+            resetter.done.recv().expect("reset an engine");
             victim.done.wait(1).expect("wait for the reset");
             let state = victim.device.execution_state().expect("ask for the state");
             assert_eq!(state, ExecutionState::Hung, "the engine was not reset");
@@ -124,23 +132,36 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let context = context.expect("create a HW context");
     let line = Line::new(&context);
     let adapters = bench.dxg.adapters().expect("enumerate");
-    let beside = |is_busy, is_reset| Beside {
+    let adapter = &adapters[0];
+    let beside = |is_busy, resetter| Beside {
         line: &line,
         work: &work,
-        adapter: &adapters[0],
+        adapter,
         is_busy,
-        is_reset,
+        resetter,
         victim: None,
     };
-    let all = vec![
-        Participant::new(IDLE, beside(false, false)),
-        Participant::new(HANGS, beside(true, false)),
-        Participant::new(RESET, beside(true, true)),
-    ];
-    runner.group(
-        GROUP,
-        "a command buffer of one engine, until its end is known, beside another engine",
-        plan,
-        all,
-    );
+    let (asks, asked) = channel();
+    let (tells, done) = channel();
+    thread::scope(|scope| {
+        // Until nobody asks any more.
+        scope.spawn(move || {
+            for () in asked {
+                let reset = adapter.reset(Some(NODES[1]));
+                reset.expect("reset an engine");
+                tells.send(()).expect("tell of a reset");
+            }
+        });
+        let all = vec![
+            Participant::new(IDLE, beside(false, None)),
+            Participant::new(HANGS, beside(true, None)),
+            Participant::new(RESET, beside(true, Some(Resetter { asks, done }))),
+        ];
+        runner.group(
+            GROUP,
+            "a command buffer of one engine, until its end is known, beside another engine",
+            plan,
+            all,
+        );
+    });
 }
