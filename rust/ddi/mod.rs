@@ -294,6 +294,11 @@ pub trait Kmd: Destroy + Send + Sync {
     /// connected: what was rung before is seen. Not an entry of the WDK.
     fn is_idle(&self, class: &Passive) -> bool;
 
+    /// A client has put its device in error (D3DKMTMarkDeviceAsError), once for each device. The
+    /// KMD tells who waits for CPU events of it; its work is ended after that. Not an entry of the
+    /// WDK.
+    fn notify_device_error(&self, class: &Passive, device: DeviceCookie);
+
     /// SetPowerState, to the other state (GPU-28). To D3 only when [`Kmd::is_idle`] has said so,
     /// although something may have been submitted since. In D3 no doorbell is connected. One of
     /// these at a time.

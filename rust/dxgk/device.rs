@@ -337,6 +337,9 @@ impl Device {
     /// Context: may sleep, no locks held.
     pub(crate) fn mark_as_error(&self) {
         if self.fail(Failure::Marked) {
+            // Who waits for the reason is told before who waits for work (CPU-45).
+            self.kmd.notify_error(&Passive::here());
+            self.adapter.dpc.call();
             self.end_work();
         }
     }

@@ -63,6 +63,13 @@ impl Device {
 
         self.process.port.enter()?.escape(class, &escape, data)
     }
+
+    /// NotifyDeviceError. Nothing happens if the KMD is stopped.
+    pub fn notify_error(&self, class: &Passive) {
+        if let Ok(kmd) = self.process.port.enter() {
+            kmd.notify_device_error(class, self.cookie);
+        }
+    }
 }
 
 impl Drop for Device {

@@ -833,6 +833,15 @@ impl Kmd for Verifier {
         self.kmd.is_idle(class)
     }
 
+    fn notify_device_error(&self, class: &Passive, device: DeviceCookie) {
+        let entered = self.enter_on(Entry::NotifyDeviceError, Kind::Device, device.0);
+
+        if let Some((_call, device)) = entered {
+            self.kmd
+                .notify_device_error(class, DeviceCookie(device.cookie()));
+        }
+    }
+
     fn set_power_state(&self, class: &Passive, state: PowerState) {
         let call = self.enter(Entry::SetPowerState, 0);
         let (from, to) = match state {

@@ -96,6 +96,7 @@ entries! {
     /// A callback of a CPU event, as the next one.
     QueueDpc,
     SignalEvent,
+    NotifyDeviceError,
 }
 
 impl Entry {

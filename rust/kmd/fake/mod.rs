@@ -656,6 +656,13 @@ impl Kmd for FakeKmd {
         self.journal.is_idle()
     }
 
+    fn notify_device_error(&self, _: &Passive, device: DeviceCookie) {
+        let _call = self.enter(Entry::NotifyDeviceError);
+
+        self.linger();
+        self.journal.check(Kind::Device, device.0);
+    }
+
     fn set_power_state(&self, _: &Passive, state: PowerState) {
         let _call = self.enter(Entry::SetPowerState);
 

@@ -16,14 +16,14 @@
 //!
 //! ```text
 //! byte 0  class, Usage[0]
-//!      4  node
+//!      4  node; all bits are set if it was the whole device
 //!      8  number, from 1 without gaps for each event
 //!     16  time, CLOCK_MONOTONIC in nanoseconds
 //!     24  queue, as debugfs shows it
 //!     32  GPU virtual address, or argument
 //!     40  cookie, Usage[3]
-//!     44  reason: of a page fault 1 for a store, of a trap its class, of an illegal packet its
-//!         header
+//!     44  reason: of a page fault 1 for a store, of a reset 1 if a client put the device in error,
+//!         of a trap its class, of an illegal packet its header
 //! ```
 
 use crate::ddi::types::{
@@ -48,7 +48,7 @@ const VERSION: u32 = 1;
 pub enum Class {
     /// A queue of the device took a page fault.
     PageFault = 2,
-    /// The device was put in error by a reset.
+    /// The device was put in error by a reset, or by a client.
     Reset = 3,
     /// A packet asked for it.
     Trap = 4,
@@ -70,6 +70,20 @@ pub struct Cause {
     /// A GPU virtual address, or the argument of a packet.
     pub detail: u64,
     pub reason: u32,
+}
+
+/// The node of what happens to the whole device.
+const ALL_NODES: u32 = u32::MAX;
+
+impl Cause {
+    /// A client has put the device in error (D3DKMTMarkDeviceAsError).
+    pub const MARKED: Self = Self {
+        class: Class::Reset,
+        node: ALL_NODES,
+        queue: 0,
+        detail: 0,
+        reason: 1,
+    };
 }
 
 /// What an event is for: the words of the usage escape.
@@ -96,10 +110,12 @@ impl Usage {
     /// Whether an event with this usage is to be told.
     pub fn wants(&self, cause: &Cause) -> bool {
         let [class, nodes, ..] = self.0;
+        let is_of_node = nodes == 0
+            || cause.node == ALL_NODES
+            || nodes & 1_u32.checked_shl(cause.node).unwrap_or(0) != 0;
 
         // CAST: the number of the class.
-        (class == ANY || class == cause.class as u32)
-            && (nodes == 0 || nodes & 1_u32.checked_shl(cause.node).unwrap_or(0) != 0)
+        (class == ANY || class == cause.class as u32) && is_of_node
     }
 
     /// What the client wants to find in its records.

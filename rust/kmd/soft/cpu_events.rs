@@ -354,7 +354,7 @@ impl CpuEvents {
     /// Notes what has happened to a device.
     ///
     /// Context: does not sleep.
-    fn note(&self, device: DeviceCookie, cause: &Cause) {
+    pub(super) fn note(&self, device: DeviceCookie, cause: &Cause) {
         let events = self.events.lock();
         let mut next = {
             let devices = self.devices.lock();

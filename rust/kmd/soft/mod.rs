@@ -103,7 +103,10 @@ use allocation_data::{
     DriverData,
     DRIVER_DATA_SIZE, //
 };
-use cause::USAGE_SIZE;
+use cause::{
+    Cause,
+    USAGE_SIZE, //
+};
 use commands::Command;
 pub use config::{
     AdapterProfile,
@@ -555,6 +558,12 @@ impl Kmd for SoftKmd {
     }
 
     /// Its memory is that of the machine, and stays.
+    fn notify_device_error(&self, _: &Passive, device: DeviceCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.cpu_events.note(device, &Cause::MARKED);
+        }
+    }
+
     fn set_power_state(&self, _: &Passive, state: PowerState) {
         if let Ok(adapter) = self.adapter() {
             adapter.set_off(state == PowerState::D3);

@@ -5,6 +5,7 @@
 //! module they are the OS part's.
 
 mod aperture;
+mod cpu_events;
 mod doorbells;
 mod ends;
 mod memory;

@@ -13,6 +13,9 @@ use super::Told;
 /// Where nobody maps anything.
 const NOWHERE: u64 = 0x6000_0000_0000;
 
+/// A reason for D3DKMTMarkDeviceAsError.
+const REASON: u32 = opendxg::uapi::D3DKMT_DEVICE_ERROR_REASON_GENERIC;
+
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("CPU-24 CPU-44 CPU-45 a page fault", page_fault)
@@ -25,6 +28,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("CPU-44 records that are lost are counted", lost)
         .test("CPU-43 nobody hears of other devices", others)
         .test("CPU-34 a device that is reset hears of it", reset)
+        .test(
+            "CPU-43 CPU-45 a device that its client puts in error",
+            marked,
+        )
         .test("CPU-34 CPU-45 an engine and a queue that hang", hang)
         .test("CPU-23 CPU-38 one last signal", last)
 }
@@ -176,6 +183,40 @@ fn reset() -> TestResult {
     // A reset does not end it.
     told.event.set_usage(EventClass::Any.usage(0))?;
     Ok(())
+}
+
+/// Once, whatever nodes an event is for, and before a thread goes on that waits for work.
+fn marked() -> TestResult {
+    let (gpu, other) = (Gpu::new()?, Gpu::new()?);
+    let mut node = EventClass::Reset.usage(1);
+    node[1] = 2;
+    let events = [EventClass::Any.usage(1), EventClass::Reset.usage(1), node];
+    let events = events.map(|usage| Told::new(&gpu, usage));
+    let events = events.into_iter().collect::<TestResult<Vec<_>>>()?;
+    let faults = Told::new(&gpu, EventClass::PageFault.usage(1))?;
+    let not_told = Told::new(&other, EventClass::Any.usage(1))?;
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| -> TestResult {
+            gpu.done().wait(1)?;
+            for told in &events {
+                let record = one(told)?;
+                ensure_eq!((record.class, record.node), (EventClass::Reset as u32, !0));
+                ensure_eq!((record.reason, record.cookie, record.queue), (1, 1, 0));
+            }
+            Ok(())
+        });
+        // Two times: only the first one changes anything.
+        gpu.device().mark_as_error(REASON)?;
+        gpu.device().mark_as_error(REASON)?;
+        waiter.join().map_err(|_| "a panic")?
+    })?;
+    for told in &events {
+        ensure_eq!(told.wait()?, 1);
+    }
+    faults.is_silent()?;
+    not_told.is_silent()?;
+    is_in(gpu.device(), ExecutionState::Hung)?;
+    other.run(&Pm4::new().nop(0))
 }
 
 /// The reason of a hang is there when the thread that waits for its work goes on.
