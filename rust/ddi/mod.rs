@@ -29,6 +29,7 @@
 //! gate.rs     who is inside
 //! port.rs     a started KMD, from StartDevice to RemoveDevice
 //! slab.rs     objects by number, for cookies
+//! index_map.rs values by number
 //! verifier/   a layer around a KMD that reports broken rules
 //! object/     what a KMD has made, from its create to its destroy
 //! ```
@@ -38,6 +39,7 @@ pub mod class;
 pub mod cpu_event;
 pub mod doorbell;
 pub mod gate;
+pub mod index_map;
 pub mod object;
 pub mod paging;
 pub mod port;

@@ -12,14 +12,16 @@
 //! Nothing is allocated and nothing is dropped in these calls, as in [`IndexMap`], which has the
 //! buckets.
 
-use super::index_map::{
-    FreedNodes,
-    IndexMap,
-    MissingNode,
-    NewNode,
-    Removed, //
+use crate::{
+    ddi::index_map::{
+        FreedNodes,
+        IndexMap,
+        MissingNode,
+        NewNode,
+        Removed, //
+    },
+    platform::Boxed, //
 };
-use crate::platform::Boxed;
 
 /// A value, allocated, with its number.
 pub struct ChainNode<T> {

@@ -10,10 +10,8 @@
 //! children from then on. Every marked entry is on its way out, so that it does not matter who
 //! takes it out, and several that end trees inside each other help each other.
 
-use super::{
-    handle::LAST_INDEX,
-    index_map::IndexMap, //
-};
+use super::handle::LAST_INDEX;
+use crate::ddi::index_map::IndexMap;
 
 /// How many levels one step goes down.
 pub const LEVELS: u32 = 64;

@@ -25,7 +25,6 @@ pub(crate) mod gpu_va_rules;
 pub(crate) mod groups;
 pub(crate) mod handle;
 pub(crate) mod handle_tree;
-pub(crate) mod index_map;
 pub(crate) mod info_rules;
 pub(crate) mod kept_reports;
 pub(crate) mod keyed_mutex;

@@ -26,6 +26,14 @@ pub(crate) mod reserved_handles;
 mod tests;
 
 use crate::{
+    ddi::index_map::{
+        FreedNodes,
+        IndexMap,
+        MissingNode,
+        NewNode,
+        Removed,
+        SlotState, //
+    },
     error::{
         DxgResult,
         Status, //
@@ -40,14 +48,6 @@ use crate::{
             ChildLinks,
             Node,
             Teardown, //
-        },
-        index_map::{
-            FreedNodes,
-            IndexMap,
-            MissingNode,
-            NewNode,
-            Removed,
-            SlotState, //
         }, //
     },
     sys::{

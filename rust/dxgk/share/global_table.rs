@@ -12,6 +12,7 @@ use crate::dxgk::quota::account::{
     Limit, //
 };
 use crate::{
+    ddi::index_map::NewNode,
     error::{
         DxgResult,
         Status, //
@@ -21,8 +22,7 @@ use crate::{
             BucketMap,
             ChainNode, //
         },
-        handle,
-        index_map::NewNode, //
+        handle, //
     },
     sys::random, //
 };

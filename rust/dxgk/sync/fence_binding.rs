@@ -15,18 +15,16 @@
 //! LOCK: `bindings` is a leaf.
 
 use crate::{
-    logic::{
-        handle::{
-            Cursor,
-            LAST_INDEX, //
-        },
-        index_map::{
-            FreedNodes,
-            IndexMap,
-            MissingNode,
-            NewNode,
-            SlotState, //
-        }, //
+    ddi::index_map::{
+        FreedNodes,
+        IndexMap,
+        MissingNode,
+        NewNode,
+        SlotState, //
+    },
+    logic::handle::{
+        Cursor,
+        LAST_INDEX, //
     },
     sys::work, //
 };

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::ddi::index_map::NewNode;
 use crate::logic::bucket_map::{BucketMap, ChainNode};
-use crate::logic::index_map::NewNode;
 
 fn put(map: &mut BucketMap<u32>, key: u32, value: u32) {
     while let Some(missing_node) = map.missing_node() {

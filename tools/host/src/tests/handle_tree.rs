@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::ddi::index_map::{IndexMap, NewNode};
 use crate::logic::handle_tree::{attach, detach, root, ChildLinks, Node, Stage, Teardown, LEVELS};
-use crate::logic::index_map::{IndexMap, NewNode};
 
 struct Entry(ChildLinks);
 

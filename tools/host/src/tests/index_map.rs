@@ -6,8 +6,8 @@ use std::collections::{btree_map::Entry, BTreeMap};
 
 use proptest::prelude::*;
 
+use crate::ddi::index_map::{IndexMap, NewNode, SlotState};
 use crate::logic::handle::LAST_INDEX;
-use crate::logic::index_map::{IndexMap, NewNode, SlotState};
 
 /// Values per leaf, and indices below one node above the leaves.
 const LEAF: u32 = 32;
