@@ -135,6 +135,7 @@ impl GroupOperations for Root {
                 tdr_delay_ms: 13,
                 power_state: 14,
                 idle_f1: 15,
+                native_fences: 16,
             ],
         };
 
@@ -451,6 +452,24 @@ impl AttributeOperations<11> for SoftAdapter {
         let global = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.doorbells.global = global)
+    }
+}
+
+/// `native_fences`: whether it has native fences, and what needs them (FEN-114).
+#[vtable]
+impl AttributeOperations<16> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let has = u8::from(this.state.lock().config.native_fences);
+
+        show(page, fmt!("{has}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let has = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.native_fences = has)
     }
 }
 

@@ -32,6 +32,12 @@ impl Passive {
 pub struct Dispatch(OfThisThread);
 
 impl Dispatch {
+    /// Here, in the OS part, under a lock that nothing sleeps under. Class I as well, because no
+    /// KMD has interrupts that come by themselves.
+    pub fn under_lock() -> Self {
+        Self(PhantomData)
+    }
+
     /// Runs something as class D from where more is allowed, and where the token that says so
     /// cannot be used. It runs as an RCU reader: debug kernels complain about a sleep in it, and
     /// lockdep about a lock that may sleep, even if it does not.

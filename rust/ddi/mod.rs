@@ -21,6 +21,7 @@
 //! segments.rs its memory segments
 //! queue.rs    submissions, and what a KMD tells about them
 //! cpu_event.rs events of processes that a KMD signals
+//! native_fence.rs fences that the GPU waits for by itself
 //! doorbell.rs doorbells of queues that their process fills
 //! paging.rs   page tables
 //! power.rs    D0 and D3
@@ -40,6 +41,7 @@ pub mod cpu_event;
 pub mod doorbell;
 pub mod gate;
 pub mod index_map;
+pub mod native_fence;
 pub mod object;
 pub mod paging;
 pub mod port;
@@ -68,6 +70,13 @@ use cpu_event::{
 use doorbell::{
     Connected,
     CreateDoorbellArgs, //
+};
+use native_fence::{
+    CreateNativeFenceArgs,
+    CurrentValueUpdate,
+    FenceUpdate,
+    OpenNativeFenceArgs,
+    PrivateData, //
 };
 use paging::{
     PagingOperation,
@@ -102,8 +111,10 @@ use types::{
     Escape,
     HwQueueCookie,
     KmdResult,
+    NativeFenceCookie,
     OpenAllocationArgs,
     OpenAllocationCookie,
+    OpenNativeFenceCookie,
     ProcessCookie,
     ProcessId, //
 };
@@ -208,6 +219,41 @@ pub trait Kmd: Destroy + Send + Sync {
     ///
     /// [`QueueDpc`]: cpu_event::CpuEventCallbacks::queue_dpc
     fn dpc_routine(&self, class: &Dispatch);
+
+    /// CreateNativeFence, for a driver with the feature NATIVE_FENCE, before the first
+    /// OpenNativeFence.
+    fn create_native_fence(
+        &self,
+        class: &Passive,
+        fence: &CreateNativeFenceArgs<'_>,
+        private_data: &mut PrivateData,
+    ) -> KmdResult<NativeFenceCookie>;
+
+    /// OpenNativeFence: a device sees the fence. One fence may be open on a device several times.
+    fn open_native_fence(
+        &self,
+        class: &Passive,
+        fence: NativeFenceCookie,
+        device: DeviceCookie,
+        open: &OpenNativeFenceArgs,
+        private_data: &mut PrivateData,
+    ) -> KmdResult<OpenNativeFenceCookie>;
+
+    /// UpdateMonitoredValues: stores the values. After it has returned, a store of an engine to
+    /// CurrentValue is visible to everybody, or the engine decides about its interrupt with this
+    /// value or a later one (FEN-73). It is of class I: a lock of the OS part is held, and the KMD
+    /// takes no other one that somebody may hold who waits. One at a time for each fence, as the
+    /// next one.
+    fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]);
+
+    /// UpdateCurrentValuesFromCpu: stores the values, and has the queues look again that wait for
+    /// these fences. In the same context.
+    fn update_current_values_from_cpu(
+        &self,
+        class: &Dispatch,
+        updates: &[FenceUpdate<'_>],
+        how: CurrentValueUpdate,
+    );
 
     /// SubmitCommandVirtual, to a context of packets. One at a time for each context. The KMD has
     /// at most [`caps::NodeMetadata::max_in_flight_hw_queue_buffers`] submissions of a queue that
@@ -331,6 +377,14 @@ pub trait Destroy {
     /// DestroyCpuEvent. On return nothing signals it, and it is not kept. It may come at the same
     /// time as everything else.
     fn destroy_cpu_event(&self, class: &Passive, event: CpuEventCookie);
+
+    /// CloseNativeFence: the device does not see it any more. It may come at the same time as
+    /// everything else.
+    fn close_native_fence(&self, class: &Passive, open: OpenNativeFenceCookie);
+
+    /// DestroyNativeFence, after the last CloseNativeFence. On return no callback of it is inside
+    /// or comes any more.
+    fn destroy_native_fence(&self, class: &Passive, fence: NativeFenceCookie);
 
     /// NotifyAllocationEnd, if [`types::AllocationInfo::notify_end`] asked for it: once, when the
     /// last strong reference is gone and before the bytes are (RES-75). No lock is held: whatever

@@ -21,7 +21,9 @@ use super::{
         HwQueueCookie,
         KmdError,
         KmdResult,
+        NativeFenceCookie,
         OpenAllocationCookie,
+        OpenNativeFenceCookie,
         ProcessCookie, //
     },
     Kmd, //
@@ -182,6 +184,16 @@ impl Destroys<'_> {
     /// DestroyCpuEvent.
     pub(super) fn cpu_event(&self, class: &Passive, event: CpuEventCookie) {
         self.port.kmd.destroy_cpu_event(class, event);
+    }
+
+    /// CloseNativeFence.
+    pub(super) fn open_native_fence(&self, class: &Passive, open: OpenNativeFenceCookie) {
+        self.port.kmd.close_native_fence(class, open);
+    }
+
+    /// DestroyNativeFence.
+    pub(super) fn native_fence(&self, class: &Passive, fence: NativeFenceCookie) {
+        self.port.kmd.destroy_native_fence(class, fence);
     }
 
     /// NotifyAllocationEnd, which a KMD is owed after StopDevice as well.

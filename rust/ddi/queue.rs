@@ -54,6 +54,11 @@ pub trait QueueCallbacks: Send + Sync {
     /// for the TDR time of work that was submitted (GPU-93).
     fn waited(&self, _ns: u64) {}
 
+    /// From this moment on, in nanoseconds, the queue waits for a native fence, until
+    /// [`QueueCallbacks::waited`] or [`QueueCallbacks::ran`]. Not one of the WDK. Nobody looks at
+    /// such a queue meanwhile, and its time counts all the same.
+    fn waits(&self, _since_ns: u64) {}
+
     /// All commands of this submission and of those before it have been read, and some of them are
     /// still carried out (FEN-41). Not one of the WDK. What has completed has been read; a KMD that
     /// does not know more need not call this.

@@ -119,6 +119,12 @@ numbers! {
     CpuEventId;
     /// A CPU event, to the KMD.
     CpuEventCookie;
+    /// A native fence on one adapter, to the OS part (`hGlobalNativeFence` of the arguments).
+    NativeFenceId;
+    /// A native fence on one adapter, to the KMD.
+    NativeFenceCookie;
+    /// A native fence that a device has open, to the KMD (`hLocalNativeFence`).
+    OpenNativeFenceCookie;
     /// An allocation, to the OS part.
     AllocationId;
     /// An allocation, to the KMD.

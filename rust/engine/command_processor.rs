@@ -9,6 +9,11 @@ use super::{
         Illegal,
         PageFault, //
     },
+    fences::{
+        FenceIndex,
+        Fences,
+        NativeFence, //
+    },
     fields::Fields,
     memory::Memory,
     operation::{
@@ -16,6 +21,8 @@ use super::{
         Atomic,
         AtomicOp,
         Entries,
+        FenceValue,
+        Interrupt,
         Move,
         Operation,
         Release,
@@ -67,6 +74,9 @@ pub enum Outcome {
         /// All that this step did was to look once more.
         again: bool,
     },
+    /// The queue waits for a native fence. A step makes sense when [`Fences::stored`] was called
+    /// for it after this, or when [`Engine::is_reached`] says so (GPU-43).
+    BlockedOnFence(FenceIndex),
     /// Translations have to go (INVALIDATE_TLBS). They are gone from this engine. Before the queue
     /// gets another step, the shell has every other engine of the adapter
     /// [invalidate](Engine::invalidate) them, outside of its steps.
@@ -143,12 +153,46 @@ impl Engine {
         space.load32(va).ok()
     }
 
+    /// Whether a queue that a step has left blocked on a native fence has to look again. Called
+    /// when the queue is among those that [`Fences::stored`] reaches: a value that was stored
+    /// before is found here, and one that is stored later finds the queue (GPU-53).
+    ///
+    /// Context: as [`Engine::step`].
+    pub fn is_reached<M: Memory>(
+        &mut self,
+        queue: &Queue,
+        memory: &M,
+        fences: &impl Fences,
+    ) -> bool {
+        let mut space = Space {
+            memory,
+            root: *queue.root(),
+            system: queue.privilege() == Privilege::Paging,
+            tlb: &mut self.tlb,
+        };
+
+        // ORDERING: step 2 of GPU-53. Pairs with the barrier behind a store to CurrentValue.
+        full_fence();
+        match queue.operation {
+            Some(Operation::WaitFence(wait)) => {
+                let fence = fences.by_current_value(space.root.process, wait.va);
+
+                // What would fault has to be run for that.
+                fence.is_none_or(|fence| {
+                    is_satisfied(&mut space, fences, fence, wait).unwrap_or(true)
+                })
+            }
+            Some(Operation::Wait(wait)) => is_met(&mut space, wait).unwrap_or(true),
+            _ => true,
+        }
+    }
+
     /// Runs a queue until it ends, has to wait, or has used up a budget.
     ///
     /// # Arguments
     ///
     /// * `queue` - it is in no other step.
-    /// * `memory`, `interrupts`, `clock` - the adapter's.
+    /// * `memory`, `fences`, `interrupts`, `clock` - the adapter's.
     /// * `budget` - how much may be done: a dword of a packet costs 1, and so do 16 bytes of a
     ///   transfer. What is begun with the last of it is done, which is at most a packet's fields or
     ///   what a transfer moves within one page.
@@ -158,6 +202,7 @@ impl Engine {
         &mut self,
         queue: &mut Queue,
         memory: &M,
+        fences: &impl Fences,
         interrupts: &mut impl Interrupts,
         clock: &impl Clock,
         budget: u32,
@@ -176,6 +221,7 @@ impl Engine {
                 tlb: &mut self.tlb,
             },
             queue,
+            fences,
             interrupts,
             clock,
             budget: Budget(budget),
@@ -217,6 +263,26 @@ impl From<Illegal> for FaultKind {
     }
 }
 
+/// Whether a wait for a word is over.
+fn is_met<M: Memory>(space: &mut Space<'_, M>, wait: Wait) -> Result<bool, PageFault> {
+    let value = match wait.width {
+        Width::Dword => space.load32(wait.va)?.into(),
+        Width::Qword => space.load64(wait.va)?,
+    };
+
+    Ok(wait.function.holds(value & wait.mask, wait.reference))
+}
+
+/// Whether a wait for a native fence is over.
+fn is_satisfied<M: Memory>(
+    space: &mut Space<'_, M>,
+    fences: &impl Fences,
+    fence: NativeFence,
+    wait: FenceValue,
+) -> Result<bool, PageFault> {
+    Ok(fences.is_always_signaled(fence.index) || space.load64(wait.va)? >= wait.value)
+}
+
 /// How far an operation has got.
 enum Course {
     /// Nothing is left of it.
@@ -225,18 +291,21 @@ enum Course {
     Later(Operation),
     /// It has to wait, and this is the interval of its packet.
     Waits(Operation, u16),
+    /// It has to wait for a native fence.
+    WaitsForFence(Operation, FenceIndex),
 }
 
 /// One step of a queue.
-struct Step<'a, M, I, C> {
+struct Step<'a, M, F, I, C> {
     space: Space<'a, M>,
     queue: &'a mut Queue,
+    fences: &'a F,
     interrupts: &'a mut I,
     clock: &'a C,
     budget: Budget,
 }
 
-impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
+impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
     fn run(&mut self) -> Result<Outcome, FaultKind> {
         // Whether the first thing to be done is a wait that was tried before.
         let mut again = self.queue.blocked_on().is_some();
@@ -276,6 +345,10 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
                         poll_after_ns: poll_after_ns(interval),
                         again,
                     });
+                }
+                Course::WaitsForFence(wait, fence) => {
+                    self.queue.operation = Some(wait);
+                    return Ok(Outcome::BlockedOnFence(fence));
                 }
             }
             again = false;
@@ -403,6 +476,8 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
             Operation::Transfer(transfer) => self.transfer(transfer)?,
             Operation::Move(word) => self.move_word(word)?,
             Operation::Wait(wait) => self.wait(wait)?,
+            Operation::SignalFence { to, may_interrupt } => self.signal_fence(to, may_interrupt)?,
+            Operation::WaitFence(wait) => self.wait_fence(wait)?,
             Operation::Release(release) => self.release(release)?,
             Operation::Barrier => Course::Through,
             Operation::Atomic(atomic) => self.atomic(atomic)?,
@@ -522,16 +597,68 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
     }
 
     fn wait(&mut self, wait: Wait) -> Result<Course, FaultKind> {
-        let value = match wait.width {
-            Width::Dword => self.space.load32(wait.va)?.into(),
-            Width::Qword => self.space.load64(wait.va)?,
-        };
-
-        if wait.function.holds(value & wait.mask, wait.reference) {
-            Ok(Course::Through)
-        } else {
-            Ok(Course::Waits(Operation::Wait(wait), wait.interval))
+        if is_met(&mut self.space, wait)? {
+            return Ok(Course::Through);
         }
+
+        let fence = self
+            .fences
+            .by_current_value(self.space.root.process, wait.va);
+
+        Ok(match fence {
+            None => Course::Waits(Operation::Wait(wait), wait.interval),
+            // Its waits pass, whatever they wait for.
+            Some(fence) if self.fences.is_always_signaled(fence.index) => Course::Through,
+            Some(fence) => Course::WaitsForFence(Operation::Wait(wait), fence.index),
+        })
+    }
+
+    /// Steps G1 to G5 of fences.md section 3.4, without the log.
+    fn signal_fence(&mut self, to: FenceValue, may_interrupt: bool) -> Result<Course, FaultKind> {
+        let fence = self
+            .fences
+            .by_current_value(self.space.root.process, to.va)
+            .ok_or(Illegal::Fence)?;
+
+        if self.fences.is_always_signaled(fence.index) {
+            return Ok(Course::Through);
+        }
+        self.space.store64(to.va, to.value)?;
+        // ORDERING: step G3, and step 1 of GPU-53. Pairs with the barrier behind a store to
+        // MonitoredValue, and with those in `Engine::is_reached` and in AlwaysSignaled.
+        full_fence();
+        if self.fences.is_always_signaled(fence.index) {
+            // It has become so meanwhile, and this store may have come last.
+            self.space.store64(to.va, u64::MAX)?;
+            full_fence();
+        }
+        self.fences.stored(fence.index);
+        if may_interrupt {
+            self.interrupt_above(fence, to.value)?;
+        }
+        Ok(Course::Through)
+    }
+
+    /// Steps G4 and G5: the interrupt of a native fence, if somebody waits for such a value.
+    fn interrupt_above(&mut self, fence: NativeFence, value: u64) -> Result<(), PageFault> {
+        if value > self.space.load64(fence.monitored_value)? {
+            self.fences.signaled(fence.index);
+        }
+        Ok(())
+    }
+
+    fn wait_fence(&mut self, wait: FenceValue) -> Result<Course, FaultKind> {
+        let fence = self
+            .fences
+            .by_current_value(self.space.root.process, wait.va)
+            .ok_or(Illegal::Fence)?;
+
+        Ok(
+            match is_satisfied(&mut self.space, self.fences, fence, wait)? {
+                true => Course::Through,
+                false => Course::WaitsForFence(Operation::WaitFence(wait), fence.index),
+            },
+        )
     }
 
     fn release(&mut self, release: Release) -> Result<Course, FaultKind> {
@@ -541,8 +668,22 @@ impl<M: Memory, I: Interrupts, C: Clock> Step<'_, M, I, C> {
         }
         // ORDERING: the word is visible before the interrupt is reported (GPU-62).
         full_fence();
-        if release.interrupt {
-            self.interrupts.report(Record::MonitoredFenceSignaled);
+        match release.interrupt {
+            Interrupt::Never => {}
+            Interrupt::MonitoredFence => self.interrupts.report(Record::MonitoredFenceSignaled),
+            Interrupt::NativeFence {
+                monitored_value,
+                value,
+            } => {
+                let fence = self
+                    .fences
+                    .by_monitored_value(self.space.root.process, monitored_value)
+                    .ok_or(Illegal::Fence)?;
+
+                // An earlier packet has stored the value.
+                self.fences.stored(fence.index);
+                self.interrupt_above(fence, value)?;
+            }
         }
         Ok(Course::Through)
     }

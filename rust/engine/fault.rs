@@ -51,6 +51,8 @@ pub enum Illegal {
     Nesting,
     /// The queue may not run this packet.
     Privilege,
+    /// An address is not where the process of the queue sees a native fence (GPU-45, GPU-48).
+    Fence,
     /// The write pointer of a ring went down, or further ahead than the ring is long (GPU-15).
     WritePointer,
 }

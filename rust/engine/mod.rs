@@ -9,6 +9,7 @@
 //! on nothing but the state and what the traits answer (GPU-108).
 //!
 //! - `memory`: what the core wants of physical memory; `shell`: the same for clock and interrupts;
+//! - `fences`: the same for native fences;
 //! - `page_table`: formats of page tables; `translation`: from GPU virtual to physical addresses;
 //! - `space`: memory as a queue sees it, through its page tables;
 //! - `packet`: headers and the table of packets; `fields`: what is behind a header; `packets`: what
@@ -22,6 +23,7 @@
 
 pub mod command_processor;
 pub mod fault;
+pub mod fences;
 mod fields;
 pub mod memory;
 mod operation;

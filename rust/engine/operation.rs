@@ -11,6 +11,9 @@ use super::translation::Scope;
 /// Nanoseconds between two looks at a word, at least (GPU-43).
 pub const MIN_POLL_NS: u64 = 100_000;
 
+/// It is not looked at again by the time.
+const NEVER_NS: u64 = u64::MAX;
+
 /// Ticks of the clock in one unit of a poll interval, as the public register documents have it.
 const TICKS_PER_INTERVAL: u64 = 16;
 
@@ -134,7 +137,27 @@ pub(super) struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Release {
     pub(super) data: Option<Move>,
-    pub(super) interrupt: bool,
+    pub(super) interrupt: Interrupt,
+}
+
+/// Which interrupt a packet asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interrupt {
+    Never,
+    MonitoredFence,
+    /// That of the native fence with this MonitoredValue, if this value is above it (GPU-45).
+    NativeFence {
+        monitored_value: u64,
+        value: u64,
+    },
+}
+
+/// A value of a native fence, that is stored or waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FenceValue {
+    /// Where CurrentValue is.
+    pub(super) va: u64,
+    pub(super) value: u64,
 }
 
 /// What an atomic operation makes of a word.
@@ -201,6 +224,12 @@ pub(super) enum Operation {
         class: u32,
         argument: u64,
     },
+    /// Stores CurrentValue of a native fence, with its interrupt if that may be raised.
+    SignalFence {
+        to: FenceValue,
+        may_interrupt: bool,
+    },
+    WaitFence(FenceValue),
     /// Uses up so many steps.
     Delay(u32),
     Entries(Entries),
@@ -223,6 +252,10 @@ impl Operation {
             Self::Atomic(atomic) if atomic.op == AtomicOp::CompareSwapLoop => Some(BlockedOn {
                 va: atomic.va,
                 poll_after_ns: poll_after_ns(atomic.interval),
+            }),
+            Self::WaitFence(wait) => Some(BlockedOn {
+                va: wait.va,
+                poll_after_ns: NEVER_NS,
             }),
             _ => None,
         }

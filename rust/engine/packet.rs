@@ -122,9 +122,9 @@ static PACKETS: [Packet; 18] = {
         row(opcode::DMA_DATA, Is(5), packets::dma_data),
         row(opcode::ACQUIRE_MEM, Between(5, 6), packets::acquire_mem),
         row(opcode::WAIT_REG_MEM64, Is(7), packets::wait_reg_mem64),
-        // Native fences and their logs do not exist yet, so no address is that of one (GPU-48).
-        row(opcode::ODX_SIGNAL_FENCE, Is(8), packets::absent),
-        row(opcode::ODX_WAIT_FENCE, Is(8), packets::absent),
+        row(opcode::ODX_SIGNAL_FENCE, Is(8), packets::odx_signal_fence),
+        row(opcode::ODX_WAIT_FENCE, Is(8), packets::odx_wait_fence),
+        // There are no logs yet.
         row(opcode::ODX_WRITE_LOG, Is(6), packets::absent),
         row(opcode::ODX_TRAP, Is(3), packets::odx_trap),
         row(opcode::ODX_DELAY, Is(0), packets::odx_delay),

@@ -16,8 +16,10 @@ use super::{
         Atomic,
         AtomicOp,
         Entries,
+        FenceValue,
         Frame,
         Function,
+        Interrupt,
         Move,
         Operation,
         Release,
@@ -82,7 +84,7 @@ pub(super) fn acquire_mem(_: &Fields) -> Decoded {
     Ok(Operation::Barrier)
 }
 
-/// Packets of native fences and their logs, which do not exist yet.
+/// Packets of the logs of native fences, which do not exist yet.
 pub(super) fn absent(_: &Fields) -> Decoded {
     Err(Illegal::Opcode)
 }
@@ -242,11 +244,15 @@ pub(super) fn release_mem(fields: &Fields) -> Decoded {
     // DST_SEL.
     check(matches!(bits(select, 17, 16), 0 | 1))?;
 
-    // INT_SEL. What is stored is confirmed before any interrupt, so 1, 2 and 4 are the same. There
-    // are no native fences yet, so that 6 has no address that is one's (GPU-45).
+    // INT_SEL. What is stored is confirmed before any interrupt, so 1, 2 and 4 are the same.
     let interrupt = match bits(select, 26, 24) {
-        0 | 3 => false,
-        1 | 2 | 4 => true,
+        0 | 3 => Interrupt::Never,
+        1 | 2 | 4 => Interrupt::MonitoredFence,
+        // Nothing is stored: the address is that of MonitoredValue (GPU-45).
+        6 if bits(select, 31, 29) == 0 => Interrupt::NativeFence {
+            monitored_value: fields.address(3, 8)?,
+            value: fields.qword(5),
+        },
         _ => return Err(Illegal::Field),
     };
     let data = |source, width: Width| {
@@ -328,6 +334,33 @@ pub(super) fn odx_trap(fields: &Fields) -> Decoded {
         class: fields.dword(1),
         argument: fields.qword(2),
     })
+}
+
+/// The part that both packets of native fences have. Bit 0 of the flags asks for an entry in a log,
+/// and there are none yet; without it nobody looks at the handle and the index.
+fn fence_value(fields: &Fields, flags: u32) -> Result<FenceValue, Illegal> {
+    check(fields.dword(1) & !flags == 0)?;
+    check(fields.dword(8) == 0 && fields.dword(9) == 0)?;
+    Ok(FenceValue {
+        va: fields.address(2, 8)?,
+        value: fields.qword(4),
+    })
+}
+
+/// ODX_SIGNAL_FENCE: a native fence has a new value.
+pub(super) fn odx_signal_fence(fields: &Fields) -> Decoded {
+    /// Nobody is woken.
+    const NO_INTERRUPT: u32 = 1 << 1;
+
+    Ok(Operation::SignalFence {
+        to: fence_value(fields, NO_INTERRUPT)?,
+        may_interrupt: fields.dword(1) & NO_INTERRUPT == 0,
+    })
+}
+
+/// ODX_WAIT_FENCE: waits for a value of a native fence.
+pub(super) fn odx_wait_fence(fields: &Fields) -> Decoded {
+    Ok(Operation::WaitFence(fence_value(fields, 0)?))
 }
 
 /// ODX_DELAY: time that goes by.

@@ -9,8 +9,19 @@
 
 /// Hardware scheduling.
 pub const HWSCH: u32 = 0;
+/// CPU events that the kernel-mode driver signals.
+pub const KMD_SIGNAL_CPU_EVENT: u32 = 3;
+/// HW queues that their process fills.
+pub const USER_MODE_SUBMISSION: u32 = 4;
 /// Native fences.
 pub const NATIVE_FENCE: u32 = 37;
+
+/// What a feature needs (FEN-110): without it the feature is not enabled.
+const DEPENDENCIES: [(u32, u32); 3] = [
+    (NATIVE_FENCE, HWSCH),
+    (USER_MODE_SUBMISSION, HWSCH),
+    (USER_MODE_SUBMISSION, NATIVE_FENCE),
+];
 
 /// Every `DXGK_FEATURE_ID` with a public name, from HWSCH 0 to PANEL_BUFFER_CONTROL 46.
 const KNOWN: FeatureSet = FeatureSet::of(&[
@@ -47,11 +58,18 @@ impl FeatureSet {
         Self(bits)
     }
 
-    /// The known features that `has` says a driver has.
+    /// The known features that `has` says a driver has, and whose dependencies it has.
     pub fn supported(mut has: impl FnMut(u32) -> bool) -> Self {
         let there = (0..u64::BITS).filter(|id| KNOWN.has(*id) && has(*id));
+        let mut all = Self(there.fold(0, |bits, id| bits | Self::bit(id)));
 
-        Self(there.fold(0, |bits, id| bits | Self::bit(id)))
+        // In an order in which nothing that is needed goes later.
+        for (id, needed) in DEPENDENCIES {
+            if !all.has(needed) {
+                all.0 &= !Self::bit(id);
+            }
+        }
+        all
     }
 
     /// Whether the feature `id` is in the set.

@@ -11,6 +11,7 @@ mod cpu_event;
 mod device;
 mod doorbell;
 mod hw_queue;
+mod native_fence;
 mod process;
 mod recovery;
 mod suspension;
@@ -25,6 +26,10 @@ pub use cpu_event::CpuEvent;
 pub use device::Device;
 pub use doorbell::Doorbell;
 pub use hw_queue::HwQueue;
+pub use native_fence::{
+    NativeFence,
+    OpenNativeFence, //
+};
 pub use process::{
     Process,
     TableUpdate, //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a KMD tells about a queue, a doorbell or a CPU event, on its way through a verifier.
+//! What a KMD tells about a queue, a doorbell, a CPU event or a fence, through a verifier.
 //!
 //! The interrupt rule holds here too: nothing but atomics. Those of a doorbell may sleep.
 
@@ -23,6 +23,7 @@ use crate::{
             Disconnect,
             DoorbellCallbacks, //
         },
+        native_fence::NativeFenceCallbacks,
         power::EngineState,
         queue::{
             Fault,
@@ -256,6 +257,51 @@ impl CpuEventCallbacks for VerifiedCpuEvent {
 }
 
 impl Drop for VerifiedCpuEvent {
+    fn drop(&mut self) {
+        platform::cmpxchg(&self.work.released, 0, 1);
+    }
+}
+
+/// The callbacks of a native fence, as its KMD gets them.
+pub(super) struct VerifiedNativeFence {
+    inner: Shared<dyn NativeFenceCallbacks>,
+    work: Shared<Work>,
+    log: Shared<dyn Log>,
+    id: u64,
+}
+
+impl VerifiedNativeFence {
+    /// The callbacks for a KMD; `None` if there is no memory.
+    pub(super) fn around(
+        inner: &Shared<dyn NativeFenceCallbacks>,
+        work: &Shared<Work>,
+        log: &Shared<dyn Log>,
+        id: u64,
+    ) -> Option<Shared<dyn NativeFenceCallbacks>> {
+        let verified: Shared<dyn NativeFenceCallbacks> = platform::shared(Self {
+            inner: inner.clone(),
+            work: work.clone(),
+            log: log.clone(),
+            id,
+        })?;
+
+        Some(verified)
+    }
+}
+
+impl NativeFenceCallbacks for VerifiedNativeFence {
+    fn signaled(&self) {
+        let entry = Entry::NativeFenceSignaled;
+
+        self.log.called(entry, self.id);
+        if platform::load32_acquire(&self.work.ended) != 0 {
+            self.log.broken(Rule::CallbackAfterEnd, entry, self.id);
+        }
+        self.inner.signaled();
+    }
+}
+
+impl Drop for VerifiedNativeFence {
     fn drop(&mut self) {
         platform::cmpxchg(&self.work.released, 0, 1);
     }

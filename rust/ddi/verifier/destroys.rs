@@ -23,7 +23,9 @@ use crate::{
             DeviceCookie,
             DoorbellCookie,
             HwQueueCookie,
+            NativeFenceCookie,
             OpenAllocationCookie,
+            OpenNativeFenceCookie,
             ProcessCookie,
             Scheduling, //
         },
@@ -99,6 +101,24 @@ impl Destroy for Verifier {
     fn destroy_cpu_event(&self, class: &Passive, event: CpuEventCookie) {
         self.end(Entry::DestroyCpuEvent, Kind::CpuEvent, event.0, |event| {
             self.kmd.destroy_cpu_event(class, CpuEventCookie(event));
+        });
+    }
+
+    fn close_native_fence(&self, class: &Passive, open: OpenNativeFenceCookie) {
+        let kind = Kind::OpenNativeFence;
+
+        self.end(Entry::CloseNativeFence, kind, open.0, |open| {
+            self.kmd
+                .close_native_fence(class, OpenNativeFenceCookie(open));
+        });
+    }
+
+    fn destroy_native_fence(&self, class: &Passive, fence: NativeFenceCookie) {
+        let kind = Kind::NativeFence;
+
+        self.end(Entry::DestroyNativeFence, kind, fence.0, |fence| {
+            self.kmd
+                .destroy_native_fence(class, NativeFenceCookie(fence));
         });
     }
 

@@ -7,7 +7,8 @@ use super::{
     callbacks::{
         Verified,
         VerifiedCpuEvent,
-        VerifiedDoorbell, //
+        VerifiedDoorbell,
+        VerifiedNativeFence, //
     },
     entry::Entry,
     objects::{
@@ -39,6 +40,13 @@ use crate::{
         doorbell::{
             Connected,
             CreateDoorbellArgs, //
+        },
+        native_fence::{
+            CreateNativeFenceArgs,
+            CurrentValueUpdate,
+            FenceUpdate,
+            OpenNativeFenceArgs,
+            PrivateData, //
         },
         paging::{
             Entries,
@@ -82,8 +90,10 @@ use crate::{
             HwQueueCookie,
             KmdError,
             KmdResult,
+            NativeFenceCookie,
             OpenAllocationArgs,
             OpenAllocationCookie,
+            OpenNativeFenceCookie,
             ProcessCookie,
             ProcessId,
             Scheduling, //
@@ -559,6 +569,111 @@ impl Kmd for Verifier {
             cookie: CpuEventCookie(made?.0),
             client,
         })
+    }
+
+    fn create_native_fence(
+        &self,
+        class: &Passive,
+        fence: &CreateNativeFenceArgs<'_>,
+        private_data: &mut PrivateData,
+    ) -> KmdResult<NativeFenceCookie> {
+        let _call = self.enter(Entry::CreateNativeFence, fence.id.0);
+        let work = Work::of_process(0).ok_or(KmdError::NoMemory)?;
+        let callbacks = VerifiedNativeFence::around(fence.callbacks, &work, &self.log, fence.id.0)
+            .ok_or(KmdError::NoMemory)?;
+        let new = self
+            .objects
+            .prepare(Kind::NativeFence, fence.id.0, [None, None], Some(work));
+        let args = CreateNativeFenceArgs {
+            callbacks: &callbacks,
+            ..*fence
+        };
+        let made = self.create(new, || {
+            Ok(self.kmd.create_native_fence(class, &args, private_data)?.0)
+        });
+
+        Ok(NativeFenceCookie(made?.0))
+    }
+
+    fn open_native_fence(
+        &self,
+        class: &Passive,
+        fence: NativeFenceCookie,
+        device: DeviceCookie,
+        open: &OpenNativeFenceArgs,
+        private_data: &mut PrivateData,
+    ) -> KmdResult<OpenNativeFenceCookie> {
+        let (call, fence) = self
+            .enter_on(Entry::OpenNativeFence, Kind::NativeFence, fence.0)
+            .ok_or(KmdError::InvalidParameter)?;
+        let device = call.find(Kind::Device, device.0)?;
+
+        call.check(
+            Rule::BadValue,
+            open.current_value % 8 == 0
+                && open.monitored_value % 8 == 0
+                && open.current_value / PAGE_SIZE != open.monitored_value / PAGE_SIZE,
+        );
+
+        let new = self.objects.prepare(
+            Kind::OpenNativeFence,
+            fence.id,
+            [Some(device.clone()), Some(fence.clone())],
+            None,
+        );
+        let made = self.create(new, || {
+            let fence = NativeFenceCookie(fence.cookie());
+            let device = DeviceCookie(device.cookie());
+
+            Ok(self
+                .kmd
+                .open_native_fence(class, fence, device, open, private_data)?
+                .0)
+        });
+
+        Ok(OpenNativeFenceCookie(made?.0))
+    }
+
+    fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]) {
+        for update in updates {
+            let entry = Entry::UpdateMonitoredValues;
+
+            if let Some((_call, fence)) = self.enter_on(entry, Kind::NativeFence, update.fence.0) {
+                self.kmd.update_monitored_values(
+                    class,
+                    &[FenceUpdate {
+                        fence: NativeFenceCookie(fence.cookie()),
+                        ..*update
+                    }],
+                );
+            }
+        }
+    }
+
+    fn update_current_values_from_cpu(
+        &self,
+        class: &Dispatch,
+        updates: &[FenceUpdate<'_>],
+        how: CurrentValueUpdate,
+    ) {
+        for update in updates {
+            let entry = Entry::UpdateCurrentValuesFromCpu;
+
+            if let Some((call, fence)) = self.enter_on(entry, Kind::NativeFence, update.fence.0) {
+                call.check(
+                    Rule::BadValue,
+                    how != CurrentValueUpdate::AlwaysSignaled || update.value == u64::MAX,
+                );
+                self.kmd.update_current_values_from_cpu(
+                    class,
+                    &[FenceUpdate {
+                        fence: NativeFenceCookie(fence.cookie()),
+                        ..*update
+                    }],
+                    how,
+                );
+            }
+        }
     }
 
     fn dpc_routine(&self, class: &Dispatch) {

@@ -97,6 +97,14 @@ entries! {
     QueueDpc,
     SignalEvent,
     NotifyDeviceError,
+    CreateNativeFence,
+    OpenNativeFence,
+    CloseNativeFence,
+    DestroyNativeFence,
+    UpdateMonitoredValues,
+    UpdateCurrentValuesFromCpu,
+    /// A callback of a native fence.
+    NativeFenceSignaled,
 }
 
 impl Entry {
@@ -111,6 +119,16 @@ impl Entry {
                 | Self::DoorbellRung
                 | Self::PreemptCommand
                 | Self::DpcRoutine
+                | Self::UpdateMonitoredValues
+                | Self::UpdateCurrentValuesFromCpu
+        )
+    }
+
+    /// Whether it is of class I, under a lock of the OS part (FEN-74).
+    pub fn is_under_lock(self) -> bool {
+        matches!(
+            self,
+            Self::UpdateMonitoredValues | Self::UpdateCurrentValuesFromCpu
         )
     }
 }

@@ -35,6 +35,8 @@ pub(super) enum Kind {
     HwQueue,
     Doorbell,
     CpuEvent,
+    NativeFence,
+    OpenNativeFence,
     Allocation,
     Open,
 }

@@ -4,14 +4,17 @@
 //! that the adapter's worker reads (GPU-114). Writing it takes no lock and allocates nothing.
 
 use super::context_state::ContextState;
-use crate::ddi::{
-    object::Suspension,
-    power::EngineState,
-    queue::{
-        Fault,
-        FaultKind,
-        QueueCallbacks, //
-    }, //
+use crate::{
+    ddi::{
+        object::Suspension,
+        power::EngineState,
+        queue::{
+            Fault,
+            FaultKind,
+            QueueCallbacks, //
+        }, //
+    },
+    sys::time::now_ns, //
 };
 use kernel::{
     prelude::*,
@@ -42,6 +45,8 @@ pub(super) struct Reported {
     polled_ns: Atomic<u64>,
     /// Nanoseconds that it has waited for values in the middle of commands.
     waited_ns: Atomic<u64>,
+    /// Since when it waits for a native fence; 0 if it does not.
+    waits_since_ns: Atomic<u64>,
     /// The last submission whose commands have been read.
     fetched: Atomic<u64>,
     /// The last submission that has completed.
@@ -66,6 +71,7 @@ impl Reported {
             busy_ns: Atomic::new(0),
             polled_ns: Atomic::new(0),
             waited_ns: Atomic::new(0),
+            waits_since_ns: Atomic::new(0),
             fetched: Atomic::new(0),
             completed: Atomic::new(0),
             stored: Atomic::new(false),
@@ -86,7 +92,12 @@ impl Reported {
 
     /// Nanoseconds that it has waited for values in the middle of commands.
     pub(super) fn waited_ns(&self) -> u64 {
-        self.waited_ns.load(Relaxed)
+        let now = match self.waits_since_ns.load(Relaxed) {
+            0 => 0,
+            since => now_ns().saturating_sub(since),
+        };
+
+        self.waited_ns.load(Relaxed).saturating_add(now)
     }
 
     /// The last submission whose commands have been read, or one that has completed since.
@@ -212,7 +223,12 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
         let _before = self.0.reported().polled_ns.fetch_add(ns, Relaxed);
     }
 
+    fn waits(&self, since_ns: u64) {
+        self.0.reported().waits_since_ns.store(since_ns, Relaxed);
+    }
+
     fn waited(&self, ns: u64) {
+        self.0.reported().waits_since_ns.store(0, Relaxed);
         // ORDERING: a count that is looked at now and then.
         let _before = self.0.reported().waited_ns.fetch_add(ns, Relaxed);
     }

@@ -5,7 +5,7 @@
 //! ```text
 //!   add          work           next           slice_ended
 //! GONE --> EMPTY -----> READY <--------> RUNNING --> EMPTY, BLOCKED, FAULTED, GONE
-//!                         ^ poll, wake
+//!                         ^ poll, wake, fence_stored
 //!                       BLOCKED            any but FAULTED <--> SUSPENDED
 //! ```
 //!
@@ -17,20 +17,21 @@
 //! LOCK: the shell's, around each call.
 
 mod blocked;
+mod fence_waits;
 mod node;
 pub mod ready;
 mod state;
 mod suspension;
 
+use super::fences::FenceIndex;
 use blocked::Blocked;
-use node::{
-    by_context,
-    List, //
-};
+use fence_waits::FenceWaits;
+use node::by_context;
 pub use node::{
     Arena,
     ContextIndex,
     ContextNode,
+    List,
     QueueIndex,
     QueueNode,
     Refused, //
@@ -56,6 +57,8 @@ pub enum Slice {
         /// It has waited for the same word before this slice.
         again: bool,
     },
+    /// It waits for a native fence.
+    BlockedOnFence(FenceIndex),
     /// A fault stopped it.
     Faulted,
 }
@@ -100,6 +103,7 @@ pub enum Removal {
 pub struct RunList {
     ready: Ready,
     blocked: Blocked,
+    fence_waits: FenceWaits,
 }
 
 impl Default for RunList {
@@ -114,6 +118,7 @@ impl RunList {
         Self {
             ready: Ready::EMPTY,
             blocked: Blocked::EMPTY,
+            fence_waits: FenceWaits::NONE,
         }
     }
 
@@ -209,6 +214,22 @@ impl RunList {
         Ok(())
     }
 
+    /// CurrentValue of a native fence was stored: the queues that wait for it look again, or this
+    /// many of them. False if there are more. Queues that wait for others are not touched (GPU-54).
+    pub fn fence_stored(&mut self, arena: &mut impl Arena, fence: FenceIndex, most: u32) -> bool {
+        for _ in 0..most {
+            let Some(index) = arena.waiting_for(fence).first else {
+                return true;
+            };
+
+            // It is blocked, because it is in this list.
+            if self.wake(arena, index).is_err() {
+                return true;
+            }
+        }
+        arena.waiting_for(fence).first.is_none()
+    }
+
     /// The queue that runs now, until [`RunList::slice_ended`]; `None` if none is ready.
     pub fn next(&mut self, arena: &mut impl Arena, now_ns: u64) -> Option<QueueIndex> {
         self.poll(arena, now_ns);
@@ -243,7 +264,8 @@ impl RunList {
 
     /// How many queues are blocked.
     pub fn blocked(&self) -> u32 {
-        self.blocked.count()
+        // OVERFLOW: as many as there are numbers of queues, at most.
+        self.blocked.count().wrapping_add(self.fence_waits.count())
     }
 
     /// The queue that ran does not run any more.
@@ -260,7 +282,10 @@ impl RunList {
         if node.state != State::Running {
             return Err(Refused);
         }
-        node.has_work |= matches!(slice, Slice::More | Slice::Blocked { .. });
+        node.has_work |= matches!(
+            slice,
+            Slice::More | Slice::Blocked { .. } | Slice::BlockedOnFence(_)
+        );
 
         let (has_work, leaves) = (node.has_work, node.leaves);
         let context = arena.context(context_index).ok_or(Refused)?;
@@ -290,6 +315,9 @@ impl RunList {
                 arena.queue(index).ok_or(Refused)?.waits_since_ns = now_ns;
             }
             self.blocked.push(arena, index, poll_after_ns, now_ns);
+        } else if let Slice::BlockedOnFence(fence) = slice {
+            self.set(arena, index, State::Blocked)?;
+            self.fence_waits.push(arena, index, fence);
         } else if has_work {
             self.make_ready(arena, index)?;
         } else {
@@ -402,14 +430,12 @@ impl RunList {
         let Some(node) = arena.queue(index) else {
             return;
         };
+        let priority = node.priority;
 
-        match node.state {
-            State::Ready => {
-                let priority = node.priority;
-
-                self.ready.take(arena, index, priority);
-            }
-            State::Blocked => self.blocked.take(arena, index),
+        match (node.state, node.fence) {
+            (State::Ready, _) => self.ready.take(arena, index, priority),
+            (State::Blocked, Some(fence)) => self.fence_waits.take(arena, index, fence),
+            (State::Blocked, None) => self.blocked.take(arena, index),
             _ => {}
         }
     }

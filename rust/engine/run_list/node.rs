@@ -4,6 +4,7 @@
 //! that go through it.
 
 use super::state::State;
+use crate::engine::fences::FenceIndex;
 
 /// Names a queue in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +25,8 @@ pub struct QueueNode {
     pub(super) has_work: bool,
     /// To be [`State::Gone`] when its slice ends.
     pub(super) leaves: bool,
+    /// What it waits for, if that is a native fence.
+    pub(super) fence: Option<FenceIndex>,
     /// In the list of its priority, or in one of blocked queues.
     pub(super) turn: Links,
     /// In the list of its context.
@@ -95,6 +98,15 @@ pub trait Arena {
 
     /// The node of a context.
     fn context(&mut self, index: ContextIndex) -> Option<&mut ContextNode>;
+
+    /// The queues of this engine that wait for a native fence. Who stores its CurrentValue has to
+    /// see whether there are any, so the list is a word that others may load at any time.
+    fn waiting_for(&mut self, _fence: FenceIndex) -> List {
+        List::EMPTY
+    }
+
+    /// Changes that list.
+    fn set_waiting_for(&mut self, _fence: FenceIndex, _queues: List) {}
 }
 
 /// The call makes no sense in this state of the queue or context, or names nothing. Nothing has
@@ -111,7 +123,7 @@ pub(super) struct Links {
 
 /// A list of queues, first in, first out.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct List {
+pub struct List {
     pub(super) first: Option<QueueIndex>,
     last: Option<QueueIndex>,
 }
@@ -128,10 +140,32 @@ pub(super) fn by_context(node: &mut QueueNode) -> &mut Links {
 }
 
 impl List {
-    pub(super) const EMPTY: Self = Self {
+    /// No queues.
+    pub const EMPTY: Self = Self {
         first: None,
         last: None,
     };
+
+    /// The same as a word, which is 0 if it is empty.
+    pub fn to_word(self) -> u64 {
+        // OVERFLOW: no arena has that many queues.
+        let half = |index: Option<QueueIndex>| {
+            index.map_or(0, |QueueIndex(number)| u64::from(number.saturating_add(1)))
+        };
+
+        (half(self.first) << 32) | half(self.last)
+    }
+
+    /// The list that [`List::to_word`] made a word of.
+    pub fn from_word(word: u64) -> Self {
+        // CAST: the two halves.
+        let half = |half: u64| (half as u32).checked_sub(1).map(QueueIndex);
+
+        Self {
+            first: half(word >> 32),
+            last: half(word),
+        }
+    }
 
     /// Puts a queue behind all others.
     pub(super) fn push(&mut self, arena: &mut impl Arena, way: Way, index: QueueIndex) {

@@ -8,6 +8,7 @@ use super::{
     engines::Engines,
     journal::Entry,
     mmu::Mmu,
+    native_fences::NativeFences,
     operations::Operations,
     queues::Queues,
     reserves::Reserves, //
@@ -59,6 +60,8 @@ pub struct Behaviour {
     pub doorbells: Option<Shared<Doorbells>>,
     /// Its CPU events, which the test signals. Without it there can be none.
     pub cpu_events: Option<Shared<CpuEvents>>,
+    /// Its native fences, whose interrupts the test raises. Without it there can be none.
+    pub native_fences: Option<Shared<NativeFences>>,
     /// Its engines, which the test lets hang. Without it they obey, and every reset succeeds.
     pub engines: Option<Shared<Engines>>,
     /// Where it writes down what it is told about page tables and its aperture.

@@ -21,7 +21,9 @@ use crate::ddi::{
         DeviceCookie,
         DoorbellCookie,
         HwQueueCookie,
+        NativeFenceCookie,
         OpenAllocationCookie,
+        OpenNativeFenceCookie,
         ProcessCookie, //
     },
     Destroy, //
@@ -88,6 +90,23 @@ impl Destroy for FakeKmd {
             events.remove(event.0);
         }
         self.journal.destroy(Kind::CpuEvent, event.0);
+    }
+
+    fn close_native_fence(&self, _: &Passive, open: OpenNativeFenceCookie) {
+        let _call = self.enter_to_destroy(Entry::CloseNativeFence);
+
+        self.linger();
+        self.journal.destroy(Kind::OpenNativeFence, open.0);
+    }
+
+    fn destroy_native_fence(&self, _: &Passive, fence: NativeFenceCookie) {
+        let _call = self.enter_to_destroy(Entry::DestroyNativeFence);
+
+        self.linger();
+        if let Some(fences) = &self.behaviour.native_fences {
+            fences.remove(fence.0);
+        }
+        self.journal.destroy(Kind::NativeFence, fence.0);
     }
 
     fn notify_allocation_end(&self, _: &Passive, end: AllocationEndCookie, id: AllocationId) {

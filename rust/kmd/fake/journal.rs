@@ -68,6 +68,8 @@ pub(super) enum Kind {
     HwQueue,
     Doorbell,
     CpuEvent,
+    NativeFence,
+    OpenNativeFence,
     Allocation,
     Open,
 }

@@ -15,6 +15,7 @@ pub mod engines;
 mod facts;
 pub mod journal;
 pub mod mmu;
+pub mod native_fences;
 pub mod operations;
 mod paging;
 pub mod queues;
@@ -39,6 +40,14 @@ use crate::{
         doorbell::{
             Connected,
             CreateDoorbellArgs, //
+        },
+        native_fence::{
+            self,
+            CreateNativeFenceArgs,
+            CurrentValueUpdate,
+            FenceUpdate,
+            OpenNativeFenceArgs,
+            PrivateData, //
         },
         paging::{
             PagingOperation,
@@ -74,8 +83,10 @@ use crate::{
             HwQueueCookie,
             KmdError,
             KmdResult,
+            NativeFenceCookie,
             OpenAllocationArgs,
             OpenAllocationCookie,
+            OpenNativeFenceCookie,
             ProcessCookie,
             ProcessId, //
         },
@@ -96,6 +107,7 @@ use journal::{
     Journal,
     Kind, //
 };
+use native_fences::NativeFences;
 
 pub use behaviour::{
     allocation_data,
@@ -284,6 +296,7 @@ impl Kmd for FakeKmd {
 
         feature == facts::FEATURE
             || feature == cpu_event::FEATURE && self.behaviour.cpu_events.is_some()
+            || feature == native_fence::FEATURE && self.behaviour.native_fences.is_some()
     }
 
     fn create_process(
@@ -432,6 +445,68 @@ impl Kmd for FakeKmd {
             cookie: CpuEventCookie(cookie),
             client: facts::client_of(cookie),
         })
+    }
+
+    fn create_native_fence(
+        &self,
+        _: &Passive,
+        fence: &CreateNativeFenceArgs<'_>,
+        private_data: &mut PrivateData,
+    ) -> KmdResult<NativeFenceCookie> {
+        let _call = self.enter(Entry::CreateNativeFence);
+
+        self.try_to()?;
+
+        let cookie = self.journal.create(Kind::NativeFence, [0; 2]);
+
+        match &self.behaviour.native_fences {
+            Some(fences) => fences.add(cookie, fence.callbacks),
+            // It has not said that it can do so.
+            None => self.journal.bad_value(),
+        }
+        NativeFences::answer(private_data);
+        Ok(NativeFenceCookie(cookie))
+    }
+
+    fn open_native_fence(
+        &self,
+        _: &Passive,
+        fence: NativeFenceCookie,
+        device: DeviceCookie,
+        _: &OpenNativeFenceArgs,
+        private_data: &mut PrivateData,
+    ) -> KmdResult<OpenNativeFenceCookie> {
+        let _call = self.enter(Entry::OpenNativeFence);
+
+        self.try_to()?;
+        self.journal.check(Kind::NativeFence, fence.0);
+        self.journal.check(Kind::Device, device.0);
+        NativeFences::answer(private_data);
+        Ok(OpenNativeFenceCookie(
+            self.journal
+                .create(Kind::OpenNativeFence, [fence.0, device.0]),
+        ))
+    }
+
+    fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) {
+        let _call = self.enter(Entry::UpdateMonitoredValues);
+
+        if let Some(fences) = &self.behaviour.native_fences {
+            fences.update_monitored(updates);
+        }
+    }
+
+    fn update_current_values_from_cpu(
+        &self,
+        _: &Dispatch,
+        updates: &[FenceUpdate<'_>],
+        how: CurrentValueUpdate,
+    ) {
+        let _call = self.enter(Entry::UpdateCurrentValuesFromCpu);
+
+        if let Some(fences) = &self.behaviour.native_fences {
+            fences.update_current(updates, how);
+        }
     }
 
     fn dpc_routine(&self, class: &Dispatch) {

@@ -23,11 +23,18 @@ use super::{
         self,
         SegmentIds, //
     },
+    native_fences::{
+        Bell,
+        NativeFences, //
+    },
     nodes,
     page_tables,
     polls::Polls,
     queue::Queue,
-    shell::Shell, //
+    shell::{
+        AdapterParts,
+        Shell, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -35,6 +42,7 @@ use crate::{
             Connected,
             CreateDoorbellArgs, //
         },
+        native_fence::OpenNativeFenceArgs,
         paging::{
             PagingOperation,
             RootPageTable, //
@@ -60,11 +68,14 @@ use crate::{
             HwQueueCookie,
             KmdError,
             KmdResult,
+            NativeFenceCookie,
+            OpenNativeFenceCookie,
             ProcessCookie,
             Scheduling, //
         }, //
     },
     engine::{
+        fences::FenceIndex,
         ring::{
             Ring,
             CONTROL_SIZE, //
@@ -96,7 +107,8 @@ pub(super) struct Adapter {
     pub(super) engines: [Option<Shared<Shell>>; ENGINES],
     /// Until StopDevice.
     threads: Lock<Option<Threads>>,
-    processes: SharedSlab<()>,
+    /// Its processes, and the fences that the GPU waits for by itself.
+    pub(super) native_fences: Shared<NativeFences>,
     pub(super) contexts: SharedSlab<Shared<Context>>,
     queues: SharedSlab<Shared<Queue>>,
     /// Its physical doorbells, and those of the OS part.
@@ -137,13 +149,26 @@ impl Adapter {
         let aperture = platform::shared(Aperture::new()?)?;
         let polls = platform::shared(Polls::new()?)?;
         let format = page_tables::format(config.profile);
-        let mut engines = [const { None }; ENGINES];
+        let mut bells = [const { None }; ENGINES];
 
         // CAST: four at most.
-        for (number, place) in engines.iter_mut().enumerate().take(config.nodes as usize) {
-            let (memory, aperture) = (memory.clone(), aperture.clone());
+        for place in bells.iter_mut().take(config.nodes as usize) {
+            *place = Some(Bell::new()?);
+        }
 
-            *place = Some(Shell::new(number, memory, aperture, polls.clone(), format)?);
+        let native_fences = platform::shared(NativeFences::new(bells.clone())?)?;
+        let reached = AdapterParts {
+            memory,
+            aperture: aperture.clone(),
+            polls: polls.clone(),
+            native_fences: native_fences.clone(),
+        };
+        let mut engines = [const { None }; ENGINES];
+
+        for ((number, place), bell) in engines.iter_mut().enumerate().zip(bells) {
+            if let Some(bell) = bell {
+                *place = Some(Shell::new(number, bell, &reached, format)?);
+            }
         }
 
         let threads = Threads::start(config.index, polls, &engines)?;
@@ -155,7 +180,7 @@ impl Adapter {
             aperture,
             engines,
             threads: platform::lock!(Some(threads), "soft::Adapter::threads")?,
-            processes: platform::short_lock!(Slab::new()?, "soft::Adapter::processes")?,
+            native_fences,
             contexts: platform::short_lock!(Slab::new()?, "soft::Adapter::contexts")?,
             queues: platform::short_lock!(Slab::new()?, "soft::Adapter::queues")?,
             cpu_events: platform::shared(CpuEvents::new()?)?,
@@ -185,12 +210,10 @@ impl Adapter {
 
     /// CreateProcess. There can be as many as PASIDs.
     pub(super) fn create_process(&self) -> KmdResult<ProcessCookie> {
-        let number = slab::insert(&self.processes, ()).ok_or(KmdError::NoMemory)?;
+        let number = self.native_fences.add_process().ok_or(KmdError::NoMemory)?;
 
         if number >= ALL_PROCESSES.into() {
-            let removed = self.processes.lock().remove(number);
-
-            drop(removed);
+            self.native_fences.remove_process(number);
             return Err(KmdError::NoMemory);
         }
         Ok(ProcessCookie(number.into()))
@@ -200,9 +223,30 @@ impl Adapter {
     pub(super) fn destroy_process(&self, process: ProcessCookie) {
         self.invalidate(Scope::Process(pasid(process.0)), 0, u64::MAX);
 
-        let removed = self.processes.lock().remove(number(process.0));
+        self.native_fences.remove_process(number(process.0));
+    }
 
-        drop(removed);
+    /// OpenNativeFence, on a device that tells which process it is.
+    pub(super) fn open_native_fence(
+        &self,
+        fence: NativeFenceCookie,
+        device: DeviceCookie,
+        open: &OpenNativeFenceArgs,
+    ) -> KmdResult<OpenNativeFenceCookie> {
+        let process = self.cpu_events.process_of(device)?;
+
+        self.native_fences.open(fence, number(process.0), open)
+    }
+
+    /// DestroyNativeFence. On return no engine knows of it.
+    pub(super) fn destroy_native_fence(&self, fence: NativeFenceCookie) {
+        let index = FenceIndex(number(fence.0));
+
+        // Nobody has it open, so that no slice finds it that begins now.
+        for shell in self.engines.iter().flatten() {
+            shell.forget_fence(index);
+        }
+        self.native_fences.remove(index);
     }
 
     /// CreateContext, on a device that tells which process it is.

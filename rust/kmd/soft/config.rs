@@ -28,6 +28,8 @@ pub struct Config {
     pub use_64kb_pages: bool,
     /// How its doorbells behave.
     pub doorbells: DoorbellConfig,
+    /// It has native fences, and says that processes may submit by themselves, which needs them.
+    pub native_fences: bool,
 }
 
 impl Config {

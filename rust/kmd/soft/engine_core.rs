@@ -22,6 +22,7 @@ use super::{
         Look,
         QueueEntry, //
     },
+    native_fences::NativeFences,
     queue::Queue,
     report::{
         cause_of,
@@ -50,6 +51,7 @@ use crate::{
             Outcome,
             SLICE, //
         },
+        fences::FenceIndex,
         memory::{
             Physical,
             Place, //
@@ -126,14 +128,21 @@ const HANG_NS: u64 = 50_000;
 impl Core {
     /// That of a node, without queues, for page tables of this format; `None` if there is no
     /// memory. May sleep.
-    pub(super) fn new(node: u32, format: Profile) -> Option<Self> {
+    pub(super) fn new(
+        engine: usize,
+        format: Profile,
+        native_fences: &Shared<NativeFences>,
+    ) -> Option<Self> {
         Some(Self {
-            node,
+            // CAST: a few.
+            node: engine as u32,
             engine: Engine::new(format)?,
             run_list: RunList::new(),
             entries: Entries {
                 queues: Slab::new()?,
                 contexts: Slab::new()?,
+                native_fences: native_fences.clone(),
+                engine,
             },
             status: Status::default(),
             is_off: false,
@@ -294,7 +303,9 @@ impl Core {
         let Self {
             engine, entries, ..
         } = self;
-        let Entries { queues, contexts } = entries;
+        let Entries {
+            queues, contexts, ..
+        } = entries;
 
         queues.iter_mut().all(|entry| {
             let context = entry.node.context();
@@ -429,6 +440,12 @@ impl Core {
         }
     }
 
+    /// A native fence was stored to: those who wait for it look again, or so many. False if there
+    /// are more.
+    pub(super) fn fence_stored(&mut self, fence: FenceIndex, most: u32) -> bool {
+        self.run_list.fence_stored(&mut self.entries, fence, most)
+    }
+
     /// Runs one slice of the queue whose turn it is.
     pub(super) fn slice(
         &mut self,
@@ -478,9 +495,16 @@ impl Core {
             .run_list
             .slice_ended(&mut self.entries, index, slice, end);
 
-        if let (Slice::Blocked { .. }, Some(entry)) = (slice, self.entries.queues.get_mut(index.0))
-        {
-            entry.waits = Some((end, entry.node.poll_at_ns()));
+        if let Some(entry) = self.entries.queues.get_mut(index.0) {
+            match slice {
+                Slice::Blocked { .. } => entry.waits = Some((end, entry.node.poll_at_ns())),
+                Slice::BlockedOnFence(_) => {
+                    entry.waits = Some((end, u64::MAX));
+                    entry.callbacks.waits(end);
+                    self.look_at_fence(index, memory);
+                }
+                _ => {}
+            }
         }
         if let Ok(Ended {
             suspended: Some(suspended),
@@ -492,6 +516,20 @@ impl Core {
         match emptied {
             Some((_, Some(queue))) => Turn::Emptied(queue),
             _ => Turn::Ran,
+        }
+    }
+
+    /// A queue has been put where those are who wait for a native fence, which may have been stored
+    /// to just before (GPU-53).
+    fn look_at_fence(&mut self, index: QueueIndex, memory: &Reached<'_>) {
+        let fences = self.entries.native_fences.clone();
+        let Some(entry) = self.entries.queues.get(index.0) else {
+            return;
+        };
+
+        if self.engine.is_reached(&entry.queue, memory, &*fences) {
+            // It is there.
+            let _woken = self.run_list.wake(&mut self.entries, index);
         }
     }
 
@@ -556,6 +594,7 @@ impl Core {
         self.engine.step(
             &mut entry.queue,
             memory,
+            &*self.entries.native_fences,
             &mut Reporter {
                 callbacks: &*entry.callbacks,
                 events: context.map(|context| &context.events),
@@ -590,6 +629,10 @@ impl Core {
                     poll_after_ns,
                     again,
                 }
+            }
+            Outcome::BlockedOnFence(fence) => {
+                entry.tell_fetched();
+                Slice::BlockedOnFence(fence)
             }
             Outcome::Idle => more(entry.begin_next()),
             Outcome::Done(_) => {

@@ -5,6 +5,7 @@
 use super::{
     context::Context,
     cpu_events::DeviceEvents,
+    native_fences::NativeFences,
     queue::Queue, //
 };
 use crate::{
@@ -14,11 +15,13 @@ use crate::{
     },
     engine::{
         self,
+        fences::FenceIndex,
         queue::Progress,
         run_list::{
             Arena,
             ContextIndex,
             ContextNode,
+            List,
             QueueIndex,
             QueueNode, //
         },
@@ -31,6 +34,9 @@ use crate::{
 pub(super) struct Entries {
     pub(super) queues: Slab<QueueEntry>,
     pub(super) contexts: Slab<ContextEntry>,
+    /// Where the queues are listed that wait for native fences, and for which engine.
+    pub(super) native_fences: Shared<NativeFences>,
+    pub(super) engine: usize,
 }
 
 /// A queue, as its engine has it.
@@ -82,6 +88,14 @@ impl Arena for Entries {
 
     fn context(&mut self, index: ContextIndex) -> Option<&mut ContextNode> {
         self.contexts.get_mut(index.0).map(|entry| &mut entry.node)
+    }
+
+    fn waiting_for(&mut self, fence: FenceIndex) -> List {
+        self.native_fences.waiting(fence, self.engine)
+    }
+
+    fn set_waiting_for(&mut self, fence: FenceIndex, queues: List) {
+        self.native_fences.set_waiting(fence, self.engine, queues);
     }
 }
 

@@ -10,8 +10,8 @@ use crate::ddi::caps::{
 
 /// `D3DKMT_DRIVERVERSION`: WDDM 3.0, the revision whose structures the legacy interface has.
 ///
-/// Clients ask for at least 2800. WDDM 3.1 and 3.2 brought native fences and user-mode submission,
-/// which this driver does not have; a client that sees 3000 does not look for them.
+/// Clients ask for at least 2800. WDDM 3.2 has more than this driver: its native fences have no
+/// logs here, and progress fences of HW queues are monitored ones.
 pub(super) const WDDM_VERSION: u32 = 3000;
 
 /// The first version that has what this driver cannot do without: monitored fences.

@@ -21,6 +21,7 @@ mod entries;
 mod identity;
 pub mod listed;
 mod memory;
+mod native_fences;
 mod nodes;
 mod page_tables;
 pub mod polls;
@@ -52,6 +53,14 @@ use crate::{
         doorbell::{
             Connected,
             CreateDoorbellArgs, //
+        },
+        native_fence::{
+            self,
+            CreateNativeFenceArgs,
+            CurrentValueUpdate,
+            FenceUpdate,
+            OpenNativeFenceArgs,
+            PrivateData, //
         },
         paging::{
             PagingOperation,
@@ -87,8 +96,10 @@ use crate::{
             HwQueueCookie,
             KmdError,
             KmdResult,
+            NativeFenceCookie,
             OpenAllocationArgs,
             OpenAllocationCookie,
+            OpenNativeFenceCookie,
             ProcessCookie,
             ProcessId,
             Text, //
@@ -116,6 +127,10 @@ pub use config::{
 
 /// The name people see.
 const NAME: &str = "opendxg software GPU";
+
+/// `DXGK_FEATURE_HWSCH` and `DXGK_FEATURE_USER_MODE_SUBMISSION`.
+const HWSCH: u32 = 0;
+const USER_MODE_SUBMISSION: u32 = 4;
 
 /// Priority of an allocation: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
 const PRIORITY_NORMAL: u32 = 0x7800_0000;
@@ -168,6 +183,7 @@ impl Default for Config {
             idle_updates: false,
             use_64kb_pages: false,
             doorbells: DoorbellConfig::default(),
+            native_fences: true,
         }
     }
 }
@@ -266,7 +282,11 @@ impl Kmd for SoftKmd {
 
     /// A feature counts as there only once the driver implements it (FEN-113, FEN-115).
     fn query_feature_support(&self, _: &Passive, feature: u32) -> bool {
-        feature == cpu_event::FEATURE
+        match feature {
+            HWSCH | cpu_event::FEATURE => true,
+            USER_MODE_SUBMISSION | native_fence::FEATURE => self.config.native_fences,
+            _ => false,
+        }
     }
 
     /// It has no use for addresses of its own.
@@ -290,6 +310,44 @@ impl Kmd for SoftKmd {
         event: &CreateCpuEventArgs<'_>,
     ) -> KmdResult<CreatedCpuEvent> {
         self.adapter()?.cpu_events.create(device, event)
+    }
+
+    /// It has nothing to say to clients about one.
+    fn create_native_fence(
+        &self,
+        _: &Passive,
+        fence: &CreateNativeFenceArgs<'_>,
+        _: &mut PrivateData,
+    ) -> KmdResult<NativeFenceCookie> {
+        self.adapter()?.native_fences.create(fence)
+    }
+
+    fn open_native_fence(
+        &self,
+        _: &Passive,
+        fence: NativeFenceCookie,
+        device: DeviceCookie,
+        open: &OpenNativeFenceArgs,
+        _: &mut PrivateData,
+    ) -> KmdResult<OpenNativeFenceCookie> {
+        self.adapter()?.open_native_fence(fence, device, open)
+    }
+
+    fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.native_fences.update_monitored_values(updates);
+        }
+    }
+
+    fn update_current_values_from_cpu(
+        &self,
+        _: &Dispatch,
+        updates: &[FenceUpdate<'_>],
+        how: CurrentValueUpdate,
+    ) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.native_fences.update_current_values(updates, how);
+        }
     }
 
     fn dpc_routine(&self, class: &Dispatch) {
@@ -605,6 +663,18 @@ impl Destroy for SoftKmd {
     fn destroy_cpu_event(&self, _: &Passive, event: CpuEventCookie) {
         if let Ok(adapter) = self.adapter() {
             adapter.cpu_events.destroy(event);
+        }
+    }
+
+    fn close_native_fence(&self, _: &Passive, open: OpenNativeFenceCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.native_fences.close(open);
+        }
+    }
+
+    fn destroy_native_fence(&self, _: &Passive, fence: NativeFenceCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.destroy_native_fence(fence);
         }
     }
 

@@ -22,6 +22,10 @@ use super::{
         Turn, //
     },
     listed::List,
+    native_fences::{
+        Bell,
+        NativeFences, //
+    },
     polls::Polls,
     queue::Queue, //
 };
@@ -39,6 +43,7 @@ use crate::{
         }, //
     },
     engine::{
+        fences::FenceIndex,
         memory::Physical,
         page_table::Profile,
         ring::Ring,
@@ -50,7 +55,6 @@ use crate::{
     },
     platform::{
         self,
-        BoxedWakeup,
         Lock,
         PhysicalMemory,
         Run,
@@ -71,7 +75,7 @@ pub(super) struct Shell {
     memory: Shared<PhysicalMemory>,
     aperture: Shared<Aperture>,
     polls: Shared<Polls>,
-    wakeup: BoxedWakeup,
+    bell: Shared<Bell>,
     listed: ShortLock<ToLookAt>,
     core: Lock<Core>,
     /// What it had done before the slice that runs.
@@ -82,6 +86,14 @@ pub(super) struct Shell {
     connected: Word32,
     /// Whether it answers. No lock is needed for that.
     pub(super) answers: Answers,
+}
+
+/// What all engines of an adapter have in common.
+pub(super) struct AdapterParts {
+    pub(super) memory: Shared<PhysicalMemory>,
+    pub(super) aperture: Shared<Aperture>,
+    pub(super) polls: Shared<Polls>,
+    pub(super) native_fences: Shared<NativeFences>,
 }
 
 /// What the thread has to look at.
@@ -95,7 +107,7 @@ const PATIENCE: u32 = 100;
 /// The same if it is only to be looked at. One that has nothing to do has its core for a moment.
 const GLANCES: u32 = 3;
 
-/// How many queues, and how many contexts, the thread looks at before it runs a slice.
+/// How many queues, contexts and fences the thread looks at before it runs a slice, of each.
 const LOOKS: u32 = 64;
 
 impl Shell {
@@ -103,11 +115,11 @@ impl Shell {
     /// sleep.
     pub(super) fn new(
         number: usize,
-        memory: Shared<PhysicalMemory>,
-        aperture: Shared<Aperture>,
-        polls: Shared<Polls>,
+        bell: Shared<Bell>,
+        parts: &AdapterParts,
         format: Profile,
     ) -> Option<Shared<Self>> {
+        let core = Core::new(number, format, &parts.native_fences)?;
         let listed = ToLookAt {
             queues: List::new(),
             contexts: List::new(),
@@ -115,12 +127,12 @@ impl Shell {
 
         platform::shared(Self {
             number,
-            memory,
-            aperture,
-            polls,
-            wakeup: platform::wakeup()?,
+            memory: parts.memory.clone(),
+            aperture: parts.aperture.clone(),
+            polls: parts.polls.clone(),
+            bell,
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
-            core: platform::lock!(Core::new(number as u32, format)?, "soft::Shell::core")?,
+            core: platform::lock!(core, "soft::Shell::core")?,
             last_status: platform::short_lock!(NodeStatus::default(), "soft::Shell::last_status")?,
             trapping: platform::lock!((), "soft::Shell::trapping")?,
             connected: platform::word32(0),
@@ -133,7 +145,7 @@ impl Shell {
     /// Context: does not sleep.
     pub(super) fn queue_has_work(&self, queue: &Shared<Queue>) {
         self.listed.lock().queues.push(queue);
-        self.wakeup.ring();
+        self.bell.wakeup.ring();
     }
 
     /// The process of a queue may have written to its ring.
@@ -196,7 +208,7 @@ impl Shell {
     /// Context: does not sleep.
     pub(super) fn context_has_wish(&self, context: &Shared<Context>) {
         self.listed.lock().contexts.push(context);
-        self.wakeup.ring();
+        self.bell.wakeup.ring();
     }
 
     /// Takes the core, in which a slab has a place; `None` if there is no memory. May sleep: what
@@ -292,6 +304,12 @@ impl Shell {
         self.core.lock().invalidate(scope, first, last);
     }
 
+    /// A native fence is destroyed: no queue waits for it any more, and none finds it. May sleep.
+    pub(super) fn forget_fence(&self, fence: FenceIndex) {
+        self.core.lock().fence_stored(fence, u32::MAX);
+        self.bell.wakeup.ring();
+    }
+
     /// Returns when no slice is in progress that was when it was called. May sleep.
     pub(super) fn wait_for_slice(&self) {
         drop(self.core.lock());
@@ -300,7 +318,7 @@ impl Shell {
     /// It is off or on: if off, no slice is in progress on return, and none begins. May sleep.
     pub(super) fn set_off(&self, is_off: bool) {
         self.core.lock().set_off(is_off);
-        self.wakeup.ring();
+        self.bell.wakeup.ring();
     }
 
     /// Whether no queue has anything to do. May sleep.
@@ -321,7 +339,7 @@ impl Shell {
     /// Context: does not sleep.
     pub(super) fn preempt(&self, id: u64) {
         self.answers.ask(id);
-        self.wakeup.ring();
+        self.bell.wakeup.ring();
     }
 
     /// Stops the engine, which runs nothing until it is resumed. What hangs goes on. On return no
@@ -344,7 +362,7 @@ impl Shell {
 
     /// The engine looks anew at what it has to run.
     pub(super) fn wake(&self) {
-        self.wakeup.ring();
+        self.bell.wakeup.ring();
     }
 
     /// What it runs, or a context has. The engine runs nothing meanwhile; one that hangs does not
@@ -411,9 +429,10 @@ impl Shell {
         let more = [
             self.look_at_contexts(&mut core),
             self.look_at_queues(&mut core),
+            self.look_at_fences(&mut core),
         ];
         let turn = match self.answers.may_run() {
-            true => core.slice(&self.reached(), &self.answers, &self.wakeup),
+            true => core.slice(&self.reached(), &self.answers, &self.bell.wakeup),
             false => Turn::Idle(None),
         };
 
@@ -434,6 +453,21 @@ impl Shell {
 
             if let (Some(wish), Some(number)) = (wish, number) {
                 core.grant(ContextIndex(number), wish);
+            }
+        }
+        true
+    }
+
+    /// Whether there may be more.
+    fn look_at_fences(&self, core: &mut Core) -> bool {
+        for _ in 0..LOOKS {
+            let Some((fence, index)) = self.bell.pop() else {
+                return false;
+            };
+
+            if !core.fence_stored(index, LOOKS) {
+                self.bell.push(&fence);
+                return true;
             }
         }
         true
@@ -462,10 +496,10 @@ impl Drop for Shell {
             let next = {
                 let mut listed = self.listed.lock();
 
-                (listed.queues.pop(), listed.contexts.pop())
+                (listed.queues.pop(), listed.contexts.pop(), self.bell.pop())
             };
 
-            if let (None, None) = next {
+            if let (None, None, None) = next {
                 return;
             }
         }
@@ -474,11 +508,11 @@ impl Drop for Shell {
 
 impl Run for Shell {
     fn wakeup(&self) -> &Wakeup {
-        &self.wakeup
+        &self.bell.wakeup
     }
 
     fn run(&self) {
-        while !self.wakeup.is_stopped() {
+        while !self.bell.wakeup.is_stopped() {
             match self.turn() {
                 Turn::Ran => platform::breathe(),
                 Turn::Emptied(queue) => self.trap(&queue),
@@ -487,7 +521,7 @@ impl Run for Shell {
                         self.go_to_f1();
                     }
                     self.polls.set(self.number, poll);
-                    self.wakeup.wait(None);
+                    self.bell.wakeup.wait(None);
                 }
             }
         }

@@ -18,7 +18,7 @@ FACADE = {"full_fence", "places", "Places"}
 # What would be a thread, a lock, memory, or a number with a point.
 FOREIGN = re.compile(
     r"\b(?:unsafe|f32|f64|static mut|std|alloc|kernel|loom|Mutex|SpinLock|RwLock|Box|Vec|String|Arc|spawn|"
-    r"Atomic[UIBP]\w*|fence)\b|\bplatform::(?:Lock|ShortLock|Shared|Boxed)\b"
+    r"Atomic[UIBP]\w*)\b|\bfence(?=\()|\bplatform::(?:Lock|ShortLock|Shared|Boxed)\b"
 )
 # Who is above the driver interface. The module's entry and configfs make adapters, so they name
 # the driver of software adapters.

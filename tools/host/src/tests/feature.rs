@@ -65,6 +65,22 @@ fn fen_113_global_features_need_no_adapter() {
     }
 }
 
+/// FEN-110.
+#[test]
+fn fen_110_a_feature_needs_others() {
+    for (has, enabled) in [
+        (&[0, 4, 37][..], &[0, 4, 37][..]),
+        (&[4, 37], &[]),
+        (&[0, 4], &[0]),
+        (&[0, 37], &[0, 37]),
+        (&[3, 37], &[3]),
+    ] {
+        let supported = FeatureSet::supported(|id| has.contains(&id));
+
+        assert_eq!(supported, FeatureSet::of(enabled), "{has:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_set_holds_what_was_put_in(ids in proptest::collection::vec(0u32..80, 0..20), id in any::<u32>()) {

@@ -7,6 +7,7 @@ mod adapters;
 mod cpu_events;
 mod double;
 mod ends;
+mod native_fences;
 mod power;
 mod queues;
 mod turns;

@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use crate::engine::command_processor::{Engine, Outcome, SLICE};
+use crate::engine::fences::{FenceIndex, Fences, NativeFence};
 use crate::engine::memory::{Memory, Physical, Place, PAGE_SIZE};
 use crate::engine::page_table::{Entry, Profile};
 use crate::engine::queue::{Privilege, Progress, Queue, Submission};
@@ -191,6 +192,57 @@ impl Interrupts for Records {
     }
 }
 
+/// What is done with native fences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FenceEvent {
+    Stored(FenceIndex),
+    Signaled(FenceIndex),
+}
+
+/// Native fences that a process has open, by CurrentValue, and what was done with them.
+#[derive(Default)]
+pub struct TestFences {
+    pub open: Vec<(u16, u64, NativeFence)>,
+    pub always_signaled: Cell<bool>,
+    /// It becomes always signaled at the second look.
+    pub becomes_always_signaled: Cell<bool>,
+    pub events: RefCell<Vec<FenceEvent>>,
+}
+
+impl Fences for TestFences {
+    fn by_current_value(&self, process: u16, va: u64) -> Option<NativeFence> {
+        let found = self
+            .open
+            .iter()
+            .find(|open| (open.0, open.1) == (process, va));
+
+        found.map(|open| open.2)
+    }
+
+    fn by_monitored_value(&self, process: u16, va: u64) -> Option<NativeFence> {
+        let is_there =
+            |open: &&(u16, u64, NativeFence)| (open.0, open.2.monitored_value) == (process, va);
+
+        self.open.iter().find(is_there).map(|open| open.2)
+    }
+
+    fn is_always_signaled(&self, _: FenceIndex) -> bool {
+        let is_one = self.always_signaled.get();
+
+        self.always_signaled
+            .set(is_one || self.becomes_always_signaled.get());
+        is_one
+    }
+
+    fn stored(&self, fence: FenceIndex) {
+        self.events.borrow_mut().push(FenceEvent::Stored(fence));
+    }
+
+    fn signaled(&self, fence: FenceIndex) {
+        self.events.borrow_mut().push(FenceEvent::Signaled(fence));
+    }
+}
+
 /// Where the tests have things: a command buffer, data, and a progress value.
 pub const BUFFER: u64 = 0x10_0000;
 pub const DATA: u64 = 0x40_0000;
@@ -204,6 +256,7 @@ pub struct Machine {
     pub ram: Ram,
     pub clock: TestClock,
     pub records: Records,
+    pub fences: TestFences,
     pub engine: Engine,
     pub queue: Queue,
     pub root: Root,
@@ -223,6 +276,7 @@ impl Machine {
             ram: Ram::default(),
             clock: TestClock::default(),
             records: Records::default(),
+            fences: TestFences::default(),
             engine: Engine::new(Profile::VRAM4).unwrap(),
             queue: Queue::new(root, privilege),
             root,
@@ -387,6 +441,7 @@ impl Machine {
         self.engine.step(
             &mut self.queue,
             &self.ram,
+            &self.fences,
             &mut self.records,
             &self.clock,
             budget,

@@ -169,7 +169,14 @@ fn run_with(
             progress,
         })
         .unwrap();
-    match engine.step(&mut queue, &memory, &mut Line(&shared[1]), &NoClock, 4096) {
+    match engine.step(
+        &mut queue,
+        &memory,
+        &(),
+        &mut Line(&shared[1]),
+        &NoClock,
+        4096,
+    ) {
         Outcome::Done(_) => Some(memory.own.into_inner()),
         // The other one has not come so far.
         Outcome::Blocked { .. } => None,

@@ -226,7 +226,7 @@ pub fn play(bytes: &[u8]) -> Seen {
         match outcome {
             Outcome::Ran | Outcome::Invalidate(_) => {}
             // Others change what it waits for.
-            Outcome::Blocked { .. } => {
+            Outcome::Blocked { .. } | Outcome::BlockedOnFence(_) => {
                 let va = machine.queue.blocked_on().unwrap().va;
 
                 if let Some(at) = machine.find(va & !7) {

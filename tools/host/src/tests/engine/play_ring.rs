@@ -78,7 +78,7 @@ fn step(machine: &mut Machine, budget: u32, ends: &mut Ends) -> Outcome {
     );
     match outcome {
         Outcome::Idle => ends.idle += 1,
-        Outcome::Blocked { .. } => ends.blocked += 1,
+        Outcome::Blocked { .. } | Outcome::BlockedOnFence(_) => ends.blocked += 1,
         Outcome::Faulted(_) => ends.faulted += 1,
         Outcome::Ran | Outcome::Invalidate(_) | Outcome::Done(_) => ends.ran += 1,
     }

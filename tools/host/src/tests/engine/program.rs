@@ -181,6 +181,25 @@ impl Program {
         )
     }
 
+    /// ODX_SIGNAL_FENCE, with flags.
+    pub fn signal_fence(self, flags: u32, va: u64, value: u64) -> Self {
+        self.fence(0xe0, flags, va, value)
+    }
+
+    /// ODX_WAIT_FENCE.
+    pub fn wait_fence(self, va: u64, value: u64) -> Self {
+        self.fence(0xe1, 0, va, value)
+    }
+
+    fn fence(self, opcode: u32, flags: u32, va: u64, value: u64) -> Self {
+        let value = [low(value), high(value)];
+
+        self.packet(
+            opcode,
+            &[&[flags, low(va), high(va)], &value[..], &[0, !0, 0, 0]].concat(),
+        )
+    }
+
     pub fn release(self, data_sel: u32, int_sel: u32, va: u64, value: u64) -> Self {
         self.packet(
             0x49,

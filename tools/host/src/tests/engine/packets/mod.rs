@@ -4,6 +4,7 @@
 
 mod atomics;
 mod data;
+mod fences;
 mod flow;
 mod headers;
 mod paging;

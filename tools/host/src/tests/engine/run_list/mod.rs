@@ -3,14 +3,18 @@
 //! Which queue runs next (GPU-43, GPU-49 to GPU-52).
 
 mod blocked;
+mod fences;
 mod model;
 mod states;
 mod suspension;
 mod turns;
 
+use std::collections::BTreeMap;
+
+use crate::engine::fences::FenceIndex;
 use crate::engine::run_list::{
-    Arena, ContextIndex, ContextNode, Ended, QueueIndex, QueueNode, Refused, Removal, RunList,
-    Slice, State, Suspension,
+    Arena, ContextIndex, ContextNode, Ended, List, QueueIndex, QueueNode, Refused, Removal,
+    RunList, Slice, State, Suspension,
 };
 
 /// Nodes, and how often they were looked at.
@@ -18,6 +22,8 @@ use crate::engine::run_list::{
 struct Nodes {
     queues: Vec<QueueNode>,
     contexts: Vec<ContextNode>,
+    /// The queues that wait for a native fence, as words.
+    waiting: BTreeMap<FenceIndex, u64>,
     looks: usize,
 }
 
@@ -26,6 +32,7 @@ impl Nodes {
         Self {
             queues: vec![QueueNode::default(); queues],
             contexts: vec![ContextNode::default(); contexts],
+            waiting: BTreeMap::new(),
             looks: 0,
         }
     }
@@ -44,6 +51,14 @@ impl Arena for Nodes {
     fn context(&mut self, index: ContextIndex) -> Option<&mut ContextNode> {
         self.looks += 1;
         self.contexts.get_mut(index.0 as usize)
+    }
+
+    fn waiting_for(&mut self, fence: FenceIndex) -> List {
+        List::from_word(self.waiting.get(&fence).copied().unwrap_or(0))
+    }
+
+    fn set_waiting_for(&mut self, fence: FenceIndex, queues: List) {
+        self.waiting.insert(fence, queues.to_word());
     }
 }
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A native fence on an adapter, and one opening of it on a device.
+
+use super::device::Device;
+use crate::{
+    ddi::{
+        class::{
+            Dispatch,
+            Passive, //
+        },
+        native_fence::{
+            CreateNativeFenceArgs,
+            CurrentValueUpdate,
+            FenceUpdate,
+            OpenNativeFenceArgs,
+            PrivateData, //
+        },
+        port::Port,
+        types::{
+            KmdError,
+            KmdResult,
+            NativeFenceCookie,
+            OpenNativeFenceCookie, //
+        }, //
+    },
+    platform::{
+        self,
+        Shared,
+        Word64, //
+    }, //
+};
+
+/// What CreateNativeFence has made.
+pub struct NativeFence {
+    cookie: NativeFenceCookie,
+    port: Shared<Port>,
+}
+
+impl NativeFence {
+    /// CreateNativeFence.
+    pub fn create(
+        port: &Shared<Port>,
+        class: &Passive,
+        fence: &CreateNativeFenceArgs<'_>,
+        private_data: &mut PrivateData,
+    ) -> KmdResult<Shared<Self>> {
+        let fence = Self {
+            cookie: port
+                .enter()?
+                .create_native_fence(class, fence, private_data)?,
+            port: port.clone(),
+        };
+
+        // Without memory it is dropped, and so destroyed.
+        platform::shared(fence).ok_or(KmdError::NoMemory)
+    }
+
+    /// UpdateMonitoredValues, for this fence. Fails while the adapter is reset and once it is
+    /// stopped: no engine runs then, and the caller stores the value itself.
+    ///
+    /// Context: does not sleep.
+    pub fn update_monitored_value(&self, class: &Dispatch, value: u64, word: &Word64) -> KmdResult {
+        self.port
+            .enter()?
+            .update_monitored_values(class, &[self.update(value, word)]);
+        Ok(())
+    }
+
+    /// UpdateCurrentValuesFromCpu, for this fence. As [`NativeFence::update_monitored_value`].
+    ///
+    /// Context: does not sleep.
+    pub fn update_current_value(
+        &self,
+        class: &Dispatch,
+        value: u64,
+        word: &Word64,
+        how: CurrentValueUpdate,
+    ) -> KmdResult {
+        self.port
+            .enter()?
+            .update_current_values_from_cpu(class, &[self.update(value, word)], how);
+        Ok(())
+    }
+
+    fn update<'a>(&self, value: u64, word: &'a Word64) -> FenceUpdate<'a> {
+        FenceUpdate {
+            fence: self.cookie,
+            value,
+            word,
+        }
+    }
+}
+
+impl Drop for NativeFence {
+    fn drop(&mut self) {
+        let class = Passive::here();
+
+        self.port
+            .enter_to_destroy(&class)
+            .native_fence(&class, self.cookie);
+    }
+}
+
+/// What OpenNativeFence has made.
+pub struct OpenNativeFence {
+    cookie: OpenNativeFenceCookie,
+    fence: Shared<NativeFence>,
+    _device: Shared<Device>,
+}
+
+impl OpenNativeFence {
+    /// OpenNativeFence.
+    pub fn open(
+        fence: &Shared<NativeFence>,
+        device: &Shared<Device>,
+        class: &Passive,
+        open: &OpenNativeFenceArgs,
+        private_data: &mut PrivateData,
+    ) -> KmdResult<Self> {
+        let kmd = fence.port.enter()?;
+        let cookie =
+            kmd.open_native_fence(class, fence.cookie, device.cookie, open, private_data)?;
+
+        Ok(Self {
+            cookie,
+            fence: fence.clone(),
+            _device: device.clone(),
+        })
+    }
+}
+
+impl Drop for OpenNativeFence {
+    fn drop(&mut self) {
+        let class = Passive::here();
+
+        self.fence
+            .port
+            .enter_to_destroy(&class)
+            .open_native_fence(&class, self.cookie);
+    }
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Native fences: where processes see them, which queues wait for them, and whom their interrupts
+//! tell (gpu.md section 5).
+//!
+//! A store to CurrentValue and a queue that begins to wait meet in one word for each engine: the
+//! list of its queues that wait. Who stores looks at the words after the store, the engine looks at
+//! CurrentValue after it has put the queue into the list, and both have a full barrier in between.
+//! So one of them sees the other (GPU-53). Who stores puts the fence into the list of what the
+//! engine has to look at, and rings.
+//!
+//! LOCK: `processes`, `fences` and the places of a process are leaves. A place in the list of an
+//! engine is taken inside of that list. CPU signals come here with the lock of their fence held.
+
+use super::{
+    cmp::ENGINES,
+    listed::{
+        List,
+        Listed, //
+    }, //
+};
+use crate::{
+    ddi::{
+        index_map::{
+            IndexMap,
+            NewNode,
+            SlotState, //
+        },
+        native_fence::{
+            CreateNativeFenceArgs,
+            CurrentValueUpdate,
+            FenceUpdate,
+            NativeFenceCallbacks,
+            OpenNativeFenceArgs, //
+        },
+        slab::{
+            self,
+            SharedSlab,
+            Slab, //
+        },
+        types::{
+            KmdError,
+            KmdResult,
+            NativeFenceCookie,
+            OpenNativeFenceCookie, //
+        }, //
+    },
+    engine::{
+        fences::{
+            FenceIndex,
+            Fences,
+            NativeFence, //
+        },
+        run_list, //
+    },
+    platform::{
+        self,
+        full_fence,
+        BoxedWakeup,
+        Shared,
+        ShortLock,
+        Word32,
+        Word64, //
+    }, //
+};
+
+/// What wakes an engine, and the fences that it has to look at then.
+pub(super) struct Bell {
+    pub(super) wakeup: BoxedWakeup,
+    stored: ShortLock<List<OnEngine>>,
+}
+
+impl Bell {
+    /// `None` if there is no memory. May sleep.
+    pub(super) fn new() -> Option<Shared<Self>> {
+        platform::shared(Self {
+            wakeup: platform::wakeup()?,
+            stored: platform::short_lock!(List::new(), "soft::Bell::stored")?,
+        })
+    }
+
+    /// The next fence that was stored to.
+    pub(super) fn pop(&self) -> Option<(Shared<OnEngine>, FenceIndex)> {
+        self.stored.lock().pop()
+    }
+
+    /// The engine has to look at a fence.
+    ///
+    /// Context: does not sleep.
+    pub(super) fn push(&self, fence: &Shared<OnEngine>) {
+        if !core::mem::replace(&mut fence.place.lock().listed, true) {
+            self.stored.lock().push(fence);
+        }
+        self.wakeup.ring();
+    }
+}
+
+/// A fence on one engine.
+pub(super) struct OnEngine {
+    /// Its name.
+    index: Word32,
+    /// The queues of the engine that wait for it, as [`run_list::List::to_word`] has them. The
+    /// engine alone stores it.
+    waiting: Word64,
+    place: ShortLock<Place>,
+}
+
+/// Its place in the list of what the engine has to look at.
+struct Place {
+    listed: bool,
+    next: Option<Shared<OnEngine>>,
+}
+
+impl Listed for OnEngine {
+    type Told = FenceIndex;
+
+    fn follow_by(&self, next: &Shared<Self>) {
+        self.place.lock().next = Some(next.clone());
+    }
+
+    fn unlist(&self) -> (Option<Shared<Self>>, FenceIndex) {
+        let mut place = self.place.lock();
+
+        place.listed = false;
+        (place.next.take(), self.index())
+    }
+}
+
+impl OnEngine {
+    fn index(&self) -> FenceIndex {
+        FenceIndex(platform::load32_acquire(&self.index))
+    }
+}
+
+/// The index of a fence that has none yet.
+const NAMELESS: u32 = u32::MAX;
+
+/// A native fence.
+struct Fence {
+    callbacks: Shared<dyn NativeFenceCallbacks>,
+    engines: [Option<Shared<OnEngine>>; ENGINES],
+    /// 1 once waits pass and signals store nothing (FEN-104).
+    always_signaled: Word32,
+}
+
+/// A word of a fence, as a process sees it.
+struct Seen {
+    va: u64,
+    is_current_value: bool,
+    fence: NativeFence,
+    /// How many devices have it open.
+    opens: u32,
+}
+
+/// What a process sees, by address.
+struct Places(ShortLock<IndexMap<Seen>>);
+
+/// Names a word by its address. All that the OS part shows to a process are within 32 GiB, so that
+/// no two have the same name; if they had, the second one would be refused.
+fn name(va: u64) -> u32 {
+    // CAST: the lower half on purpose.
+    (va / 8) as u32
+}
+
+impl Places {
+    fn new() -> Option<Self> {
+        let nothing = platform::short_lock!(IndexMap::new(), "soft::NativeFences::places")?;
+
+        Some(Self(nothing))
+    }
+
+    /// The fence that has a word of this kind there.
+    fn find(&self, va: u64, is_current_value: bool) -> Option<NativeFence> {
+        let places = self.0.lock();
+        let seen = places.get(name(va))?;
+
+        (seen.va == va && seen.is_current_value == is_current_value).then_some(seen.fence)
+    }
+
+    /// One more device sees a word; `None` if there is no memory. May sleep.
+    fn add(&self, va: u64, is_current_value: bool, fence: NativeFence) -> Option<()> {
+        let name = name(va);
+        let mut new = None;
+        let mut seen = Some(Seen {
+            va,
+            is_current_value,
+            fence,
+            opens: 1,
+        });
+
+        loop {
+            // Dropped after the lock.
+            let _freed;
+            let mut places = self.0.lock();
+
+            if let Some(known) = places.get_mut(name) {
+                let is_same = known.va == va && known.fence == fence;
+
+                // OVERFLOW: each is a device.
+                known.opens = known.opens.wrapping_add(u32::from(is_same));
+                return is_same.then_some(());
+            }
+            if places.slot_state(name) == SlotState::Missing {
+                _freed = new.take().and_then(|node| places.insert_node(name, node));
+                if let Some(missing) = places.missing_node(name) {
+                    drop(places);
+                    new = Some(NewNode::new(missing)?);
+                    continue;
+                }
+            }
+            places.put(name, &mut seen);
+            return Some(());
+        }
+    }
+
+    /// One device less.
+    fn remove(&self, va: u64) {
+        let name = name(va);
+        let removed = {
+            let mut places = self.0.lock();
+            let opens = places.get_mut(name).map_or(0, |seen| {
+                // OVERFLOW: this one was counted.
+                seen.opens = seen.opens.wrapping_sub(1);
+                seen.opens
+            });
+
+            match opens {
+                0 => places.take(name),
+                _ => None,
+            }
+        };
+
+        drop(removed);
+    }
+}
+
+/// A fence that a device has open.
+#[derive(Clone, Copy)]
+struct Open {
+    process: u32,
+    current_value: u64,
+    fence: NativeFence,
+}
+
+/// The native fences of an adapter, and its processes.
+pub(super) struct NativeFences {
+    bells: [Option<Shared<Bell>>; ENGINES],
+    processes: SharedSlab<Shared<Places>>,
+    fences: SharedSlab<Shared<Fence>>,
+    opens: SharedSlab<Open>,
+}
+
+/// The number that a cookie is.
+fn number(cookie: u64) -> u32 {
+    u32::try_from(cookie).unwrap_or(u32::MAX)
+}
+
+impl NativeFences {
+    /// None, of an adapter with these engines; `None` if there is no memory. May sleep.
+    pub(super) fn new(bells: [Option<Shared<Bell>>; ENGINES]) -> Option<Self> {
+        Some(Self {
+            bells,
+            processes: platform::short_lock!(Slab::new()?, "soft::NativeFences::processes")?,
+            fences: platform::short_lock!(Slab::new()?, "soft::NativeFences::fences")?,
+            opens: platform::short_lock!(Slab::new()?, "soft::NativeFences::opens")?,
+        })
+    }
+
+    /// A new process; `None` if there is no memory. May sleep.
+    pub(super) fn add_process(&self) -> Option<u32> {
+        slab::insert(&self.processes, platform::shared(Places::new()?)?)
+    }
+
+    /// A process is gone. May sleep.
+    pub(super) fn remove_process(&self, process: u32) {
+        let removed = self.processes.lock().remove(process);
+
+        drop(removed);
+    }
+
+    /// CreateNativeFence. May sleep.
+    pub(super) fn create(&self, args: &CreateNativeFenceArgs<'_>) -> KmdResult<NativeFenceCookie> {
+        let fence = self.new_fence(args).ok_or(KmdError::NoMemory)?;
+        let index = slab::insert(&self.fences, fence.clone()).ok_or(KmdError::NoMemory)?;
+
+        for on_engine in fence.engines.iter().flatten() {
+            platform::cmpxchg(&on_engine.index, NAMELESS, index);
+        }
+        Ok(NativeFenceCookie(index.into()))
+    }
+
+    /// A fence with its parts on all engines, which has no name yet.
+    fn new_fence(&self, args: &CreateNativeFenceArgs<'_>) -> Option<Shared<Fence>> {
+        let mut engines = [const { None }; ENGINES];
+
+        for (place, _) in engines.iter_mut().zip(self.bells.iter().flatten()) {
+            let nowhere = Place {
+                listed: false,
+                next: None,
+            };
+
+            *place = Some(platform::shared(OnEngine {
+                index: platform::word32(NAMELESS),
+                waiting: platform::word64(0),
+                place: platform::short_lock!(nowhere, "soft::OnEngine::place")?,
+            })?);
+        }
+        platform::shared(Fence {
+            callbacks: args.callbacks.clone(),
+            engines,
+            always_signaled: platform::word32(0),
+        })
+    }
+
+    /// DestroyNativeFence, when no queue waits for it any more. May sleep.
+    pub(super) fn remove(&self, index: FenceIndex) {
+        let removed = self.fences.lock().remove(index.0);
+
+        drop(removed);
+    }
+
+    /// OpenNativeFence, in the process with this number. May sleep.
+    pub(super) fn open(
+        &self,
+        cookie: NativeFenceCookie,
+        process: u32,
+        args: &OpenNativeFenceArgs,
+    ) -> KmdResult<OpenNativeFenceCookie> {
+        let index = FenceIndex(number(cookie.0));
+        let places = self.places(process).ok_or(KmdError::InvalidParameter)?;
+
+        if self.fence(index).is_none() {
+            return Err(KmdError::InvalidParameter);
+        }
+
+        let fence = NativeFence {
+            index,
+            monitored_value: args.monitored_value,
+        };
+        let open = Open {
+            process,
+            current_value: args.current_value,
+            fence,
+        };
+
+        places
+            .add(args.current_value, true, fence)
+            .ok_or(KmdError::NoMemory)?;
+        if places.add(args.monitored_value, false, fence).is_none() {
+            places.remove(args.current_value);
+            return Err(KmdError::NoMemory);
+        }
+        match slab::insert(&self.opens, open) {
+            Some(number) => Ok(OpenNativeFenceCookie(number.into())),
+            None => {
+                places.remove(args.current_value);
+                places.remove(args.monitored_value);
+                Err(KmdError::NoMemory)
+            }
+        }
+    }
+
+    /// CloseNativeFence. Queues of the process that wait for it find that they may not. May sleep.
+    pub(super) fn close(&self, cookie: OpenNativeFenceCookie) {
+        let removed = self.opens.lock().remove(number(cookie.0));
+        let Some(removed) = removed else {
+            return;
+        };
+        let Open {
+            process,
+            current_value,
+            fence,
+        } = removed.object;
+
+        if let Some(places) = self.places(process) {
+            places.remove(current_value);
+            places.remove(fence.monitored_value);
+        }
+        full_fence();
+        self.stored(fence.index);
+    }
+
+    fn places(&self, process: u32) -> Option<Shared<Places>> {
+        self.processes.lock().get(process).cloned()
+    }
+
+    fn fence(&self, index: FenceIndex) -> Option<Shared<Fence>> {
+        self.fences.lock().get(index.0).cloned()
+    }
+
+    fn on_engine(&self, index: FenceIndex, engine: usize) -> Option<Shared<OnEngine>> {
+        self.fences
+            .lock()
+            .get(index.0)?
+            .engines
+            .get(engine)?
+            .clone()
+    }
+
+    /// The queues of an engine that wait for a fence.
+    pub(super) fn waiting(&self, index: FenceIndex, engine: usize) -> run_list::List {
+        self.on_engine(index, engine)
+            .map_or(run_list::List::EMPTY, |fence| {
+                run_list::List::from_word(platform::load_acquire(&fence.waiting))
+            })
+    }
+
+    /// Changes that list. The engine does.
+    pub(super) fn set_waiting(&self, index: FenceIndex, engine: usize, queues: run_list::List) {
+        if let Some(fence) = self.on_engine(index, engine) {
+            platform::store_release(&fence.waiting, queues.to_word());
+        }
+    }
+
+    /// UpdateMonitoredValues (FEN-73). The engines read MonitoredValue where it is, so that the
+    /// barrier is all that it takes.
+    ///
+    /// Context: does not sleep.
+    pub(super) fn update_monitored_values(&self, updates: &[FenceUpdate<'_>]) {
+        for update in updates {
+            platform::store_release(update.word, update.value);
+        }
+        // ORDERING: between steps A3 and A4 of fences.md section 3.4. Pairs with the barrier
+        // between a store to CurrentValue and the look at MonitoredValue.
+        full_fence();
+    }
+
+    /// UpdateCurrentValuesFromCpu (FEN-102 to FEN-104).
+    ///
+    /// Context: does not sleep.
+    pub(super) fn update_current_values(
+        &self,
+        updates: &[FenceUpdate<'_>],
+        how: CurrentValueUpdate,
+    ) {
+        for update in updates {
+            let index = FenceIndex(number(update.fence.0));
+
+            match how {
+                CurrentValueUpdate::NotificationOnly => {}
+                CurrentValueUpdate::Store => platform::store_release(update.word, update.value),
+                CurrentValueUpdate::AlwaysSignaled => {
+                    if let Some(fence) = self.fence(index) {
+                        platform::cmpxchg(&fence.always_signaled, 0, 1);
+                    }
+                    // ORDERING: an engine that does not see this has stored before, or looks again
+                    // behind its store (`Step::signal_fence`).
+                    full_fence();
+                    platform::store_release(update.word, update.value);
+                }
+            }
+        }
+        // ORDERING: step 1 of GPU-53.
+        full_fence();
+        for update in updates {
+            self.stored(FenceIndex(number(update.fence.0)));
+        }
+    }
+}
+
+impl Fences for NativeFences {
+    fn by_current_value(&self, process: u16, va: u64) -> Option<NativeFence> {
+        self.places(process.into())?.find(va, true)
+    }
+
+    fn by_monitored_value(&self, process: u16, va: u64) -> Option<NativeFence> {
+        self.places(process.into())?.find(va, false)
+    }
+
+    fn is_always_signaled(&self, index: FenceIndex) -> bool {
+        self.fence(index)
+            .is_some_and(|fence| platform::load32_acquire(&fence.always_signaled) != 0)
+    }
+
+    fn stored(&self, index: FenceIndex) {
+        let Some(fence) = self.fence(index) else {
+            return;
+        };
+
+        for (bell, on_engine) in self.bells.iter().zip(&fence.engines) {
+            if let (Some(bell), Some(on_engine)) = (bell, on_engine) {
+                if platform::load_acquire(&on_engine.waiting) != 0 {
+                    bell.push(on_engine);
+                }
+            }
+        }
+    }
+
+    fn signaled(&self, index: FenceIndex) {
+        if let Some(fence) = self.fence(index) {
+            fence.callbacks.signaled();
+        }
+    }
+}
