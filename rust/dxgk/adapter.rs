@@ -11,6 +11,7 @@ use super::{
     debugfs::{
         AdapterFile,
         Debugfs,
+        NativeFencesFile,
         ReportsFile, //
     },
     dpc::Dpc,
@@ -25,7 +26,10 @@ use super::{
         CountedOn,
         Stats, //
     },
-    sync::fence_binding::FenceBindings,
+    sync::{
+        fence_binding::FenceBindings,
+        native_interrupts::NativeInterrupts, //
+    },
     vidmm::{
         all_contexts::AllContexts,
         segment::AdapterMemory, //
@@ -42,7 +46,6 @@ use crate::{
             Dispatch,
             Passive, //
         },
-        cpu_event,
         port::Port,
         types::{
             ClockData,
@@ -128,8 +131,9 @@ pub(crate) struct Adapter {
     /// What it has of memory.
     pub(in crate::dxgk) memory: AdapterMemory,
     /// The fences that are bound to it.
-    #[pin]
-    pub(in crate::dxgk) fences: FenceBindings,
+    pub(in crate::dxgk) fences: Arc<FenceBindings>,
+    /// The interrupts of native fences.
+    pub(in crate::dxgk) native_interrupts: Arc<NativeInterrupts>,
     /// The queues that take work for it.
     pub(crate) queues: Arc<Queues>,
     /// Why such queues have stopped.
@@ -150,6 +154,7 @@ pub(crate) struct Adapter {
     /// Shows these until the last object of the adapter is gone.
     _file: Option<AdapterFile>,
     _reports_file: Option<ReportsFile>,
+    _native_fences_file: Option<NativeFencesFile>,
 }
 
 impl CountedOn for Adapter {
@@ -185,6 +190,14 @@ impl Adapter {
             .map_err(|_| KmdError::NoMemory)?;
         let worker = OrderedWorker::start(c"dxg-sched").map_err(|_| KmdError::NoMemory)?;
         let dpc_worker = OrderedWorker::start(c"dxg-dpc").map_err(|_| KmdError::NoMemory)?;
+        let fence_worker = OrderedWorker::start(c"dxg-fence").map_err(|_| KmdError::NoMemory)?;
+        let fences = FenceBindings::new().map_err(|_| KmdError::NoMemory)?;
+        let native_interrupts =
+            NativeInterrupts::new(&fences, fence_worker).map_err(|_| KmdError::NoMemory)?;
+        let native_fences_file = debugfs
+            .map(|debugfs| debugfs.native_fences_file(luid, &native_interrupts))
+            .transpose()
+            .map_err(|_| KmdError::NoMemory)?;
         let contexts = AllContexts::new().map_err(|_| KmdError::NoMemory)?;
         let queues = pin_arc(Queues::new(), GFP_KERNEL).map_err(|_| KmdError::NoMemory)?;
         let recovery = Recovery::new().map_err(|_| KmdError::NoMemory)?;
@@ -214,7 +227,8 @@ impl Adapter {
                 owner,
                 ended <- new_mutex!(false, "Adapter::ended"),
                 memory,
-                fences <- FenceBindings::new(),
+                fences,
+                native_interrupts,
                 queues,
                 last_faults <- LastFaults::new(),
                 power,
@@ -225,6 +239,7 @@ impl Adapter {
                 reports,
                 _file: file,
                 _reports_file: reports_file,
+                _native_fences_file: native_fences_file,
             }),
             GFP_KERNEL,
         )
@@ -382,9 +397,14 @@ impl Adapter {
         }))
     }
 
-    /// Whether its KMD signals CPU events (CPU-6).
-    pub(in crate::dxgk) fn has_cpu_events(&self) -> bool {
-        self.features.has(cpu_event::FEATURE)
+    /// The features that are enabled.
+    pub(in crate::dxgk) fn features(&self) -> FeatureSet {
+        self.features
+    }
+
+    /// Whether it has native fences (FEN-113).
+    pub(in crate::dxgk) fn has_native_fences(&self) -> bool {
+        self.features.has(feature::NATIVE_FENCE)
     }
 
     /// Gives a client's private request to the KMD, which answers in place.

@@ -13,7 +13,8 @@ use super::{
     stats::{
         Stats,
         TOTALS, //
-    }, //
+    },
+    sync::native_interrupts::NativeInterrupts, //
 };
 use crate::ddi::caps::Luid;
 use kernel::{
@@ -33,12 +34,16 @@ pub(crate) type AdapterFile = Pin<KBox<File<Arc<Stats>>>>;
 /// Shows what went wrong on an adapter, in the same way.
 pub(in crate::dxgk) type ReportsFile = Pin<KBox<File<Arc<Reports>>>>;
 
+/// Shows how often engines interrupted for native fences, in the same way.
+pub(in crate::dxgk) type NativeFencesFile = Pin<KBox<File<Arc<NativeInterrupts>>>>;
+
 /// The directory. Dropping it removes it, when the files of adapters are gone too, and waits for
 /// those who read.
 pub(crate) struct Debugfs {
     dir: Dir,
     adapters: Dir,
     reports: Dir,
+    native_fences: Dir,
     _totals: Pin<KBox<File<()>>>,
 }
 
@@ -52,6 +57,7 @@ impl Debugfs {
         Ok(Self {
             adapters: dir.subdir(c"adapters"),
             reports: dir.subdir(c"reports"),
+            native_fences: dir.subdir(c"native-fences"),
             dir,
             _totals: totals,
         })
@@ -89,6 +95,28 @@ impl Debugfs {
 
         KBox::pin_init(file, GFP_KERNEL)
     }
+
+    /// The same for its native fences.
+    pub(in crate::dxgk) fn native_fences_file(
+        &self,
+        luid: Luid,
+        interrupts: &Arc<NativeInterrupts>,
+    ) -> Result<NativeFencesFile> {
+        let name = file_name(luid)?;
+        let file =
+            self.native_fences
+                .read_callback_file(&name, interrupts.clone(), &show_native_fences);
+
+        KBox::pin_init(file, GFP_KERNEL)
+    }
+}
+
+/// What there was of native fences on an adapter.
+fn show_native_fences(
+    interrupts: &Arc<NativeInterrupts>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    counts(interrupts.each(), f)
 }
 
 /// What went wrong on an adapter.

@@ -217,6 +217,7 @@ impl Device {
             FenceViewer {
                 mappings: owner.mappings().clone(),
                 gpu: Some(process.clone()),
+                device: Some(kmd.clone()),
             },
             GFP_KERNEL_ACCOUNT,
         )?;

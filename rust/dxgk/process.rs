@@ -85,6 +85,8 @@ pub(crate) struct Process {
     pub(crate) viewer: Arc<FenceViewer>,
     /// Values of fences that are not shareable.
     pub(crate) fence_storage: Arc<FenceStoragePool>,
+    /// The same for native fences.
+    pub(crate) native_storage: Arc<FenceStoragePool>,
     /// The account of the user who opened the device.
     pub(crate) account: Account,
     /// What the process has made that takes memory or files.
@@ -115,7 +117,8 @@ impl Process {
     /// Context: a system call that may wait for `mmap_lock`, see [`MmEnd::new`].
     pub(crate) fn new(identity: Identity, account: Account) -> Result<Arc<Self>> {
         let mappings = FenceMappings::new(identity)?;
-        let fence_storage = FenceStoragePool::new(mappings.clone())?;
+        let fence_storage = FenceStoragePool::new(mappings.clone(), false)?;
+        let native_storage = FenceStoragePool::new(mappings.clone(), true)?;
         let waits = PendingWaits::new(account.clone())?;
         let holder = Holder::new(account.clone())?;
         let gpu_processes = GpuProcesses::new(holder.clone())?;
@@ -123,6 +126,7 @@ impl Process {
             FenceViewer {
                 mappings: mappings.clone(),
                 gpu: None,
+                device: None,
             },
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -136,6 +140,7 @@ impl Process {
                 mappings,
                 viewer,
                 fence_storage,
+                native_storage,
                 account,
                 holder,
                 gpu_processes,
@@ -166,6 +171,7 @@ impl Process {
         }
         self.handles.close();
         self.fence_storage.close();
+        self.native_storage.close();
         self.mappings.close();
         self.gpu_processes.reservations.close();
     }

@@ -253,6 +253,8 @@ pub(crate) enum ObjectKind {
     CpuNotification = 4,
     /// `D3DDDI_MONITORED_FENCE`.
     MonitoredFence = 5,
+    /// `D3DDDI_NATIVE_FENCE`.
+    NativeFence = 7,
     Adapter = 15,
     Device = 16,
     Context = 17,
@@ -273,6 +275,7 @@ impl ObjectKind {
             Self::Fence => "fence",
             Self::CpuNotification => "cpu-notification",
             Self::MonitoredFence => "monitored-fence",
+            Self::NativeFence => "native-fence",
             Self::Adapter => "adapter",
             Self::Device => "device",
             Self::Context => "context",

@@ -22,6 +22,7 @@ mod hw_queue;
 mod info;
 mod keyed_mutex;
 mod name;
+mod native_fence;
 mod object;
 mod object_attributes;
 mod on_file;

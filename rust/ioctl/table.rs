@@ -25,6 +25,7 @@ use super::{
     info,
     keyed_mutex,
     name,
+    native_fence,
     object,
     patched,
     priority,
@@ -155,6 +156,9 @@ table! {
         run_out D3DKMT_CREATESYNCHRONIZATIONOBJECT2 => sync_object::create;
     DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT:
         run_in D3DKMT_DESTROYSYNCHRONIZATIONOBJECT => sync_object::destroy;
+    DXG_IOCTL_CREATENATIVEFENCE: run_out D3DKMT_CREATENATIVEFENCE => native_fence::create;
+    DXG_IOCTL_OPENNATIVEFENCEFROMNTHANDLE:
+        run_out D3DKMT_OPENNATIVEFENCEFROMNTHANDLE => native_fence::open_nt;
     DXG_IOCTL_OPENSYNCHRONIZATIONOBJECT:
         run_out D3DKMT_OPENSYNCHRONIZATIONOBJECT => sync_object::open_global;
     DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE2:

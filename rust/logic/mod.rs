@@ -59,6 +59,7 @@ pub(crate) mod wait_rules;
 pub(crate) mod wait_set;
 pub(crate) mod waiters;
 pub(crate) mod watched;
+pub(crate) mod zeros;
 
 /// Arguments that are INVALID_PARAMETER.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,9 +4,16 @@
 //! what a handle may then do.
 
 use super::{
+    feature::{
+        self,
+        FeatureSet, //
+    },
     invalid_if,
     Invalid, //
 };
+
+/// `D3DDDI_NATIVEFENCE_TYPE_DEFAULT`.
+pub const NATIVE_DEFAULT: u32 = 0;
 
 /// Bits of `D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS`.
 pub mod bits {
@@ -92,6 +99,14 @@ pub enum Contents {
         /// Which physical adapters use it (FEN-5).
         engines: u32,
     },
+    NativeFence {
+        /// The value it starts with.
+        value: u64,
+        /// Which physical adapters use it (FEN-5).
+        engines: u32,
+        /// `D3DDDI_NATIVEFENCE_TYPE`.
+        ty: u32,
+    },
     /// A fence that follows a video present target.
     PeriodicFence {
         /// The adapter of the target.
@@ -102,11 +117,11 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// Whether it is one of the two fences whose value processes see.
+    /// Whether it is one of the fences whose value processes see.
     fn is_value_fence(&self) -> bool {
         matches!(
             self,
-            Self::MonitoredFence { .. } | Self::PeriodicFence { .. }
+            Self::MonitoredFence { .. } | Self::NativeFence { .. } | Self::PeriodicFence { .. }
         )
     }
 
@@ -172,19 +187,29 @@ impl Creation {
 
     /// Checks the contents, once the handles in them are found good.
     ///
-    /// `has_engines` says whether the adapter in question has all these engines, `has_cpu_events`
-    /// whether it has DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT (CPU-6).
+    /// `has_engines` says whether the adapter in question has all these engines, `features` which
+    /// features it has (CPU-6, FEN-113).
     pub fn check_contents(
         &self,
         has_engines: impl Fn(u32) -> bool,
-        has_cpu_events: bool,
+        features: FeatureSet,
     ) -> Result<(), Unusable> {
+        let has_cpu_events = features.has(feature::KMD_SIGNAL_CPU_EVENT);
+        let has_native_fences = features.has(feature::NATIVE_FENCE);
+
         match self.contents {
             Contents::Semaphore { initial, max } if initial > max => Err(Unusable::Invalid),
-            Contents::MonitoredFence { engines, .. } | Contents::PeriodicFence { engines, .. }
+            // FEN-130, FEN-131: fences inside of one GPU are not offered.
+            Contents::NativeFence { ty, .. } if ty != NATIVE_DEFAULT => Err(Unusable::Invalid),
+            Contents::MonitoredFence { engines, .. }
+            | Contents::NativeFence { engines, .. }
+            | Contents::PeriodicFence { engines, .. }
                 if !has_engines(engines) =>
             {
                 Err(Unusable::Invalid)
+            }
+            Contents::NativeFence { .. } if !has_native_fences || self.is_cross_adapter() => {
+                Err(Unusable::NotSupported)
             }
             // No adapter has a video present target (fences.md section 2.6).
             Contents::PeriodicFence { .. } => Err(Unusable::NotSupported),

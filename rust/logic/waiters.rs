@@ -18,6 +18,43 @@ use crate::platform::{
 };
 use core::num::NonZero;
 
+/// CurrentValue, and who stores it.
+pub trait CurrentValue {
+    /// One 64-bit load with acquire ordering.
+    fn load(&self) -> u64;
+
+    /// One 64-bit store with release ordering. The caller holds the fence lock.
+    fn store(&self, value: u64);
+
+    /// The same for the highest value, which stays (FEN-104).
+    fn store_always_signaled(&self) {
+        self.store(u64::MAX);
+    }
+}
+
+/// That of a monitored fence, which the OS part stores.
+impl CurrentValue for Word64 {
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        load_acquire(self)
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64) {
+        store_release(self, value);
+    }
+}
+
+/// MonitoredValue of a native fence, which the fence lock protects.
+pub trait MonitoredValue {
+    /// What was stored last.
+    fn load(&self) -> u64;
+
+    /// UpdateMonitoredValues: on return a store of an engine to CurrentValue is seen, or the engine
+    /// decides with this value or a later one (FEN-73).
+    fn store(&self, value: u64);
+}
+
 /// Identifies one queued waiter of one fence: ordered by value, then by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitKey {
@@ -143,12 +180,12 @@ struct Step {
 
 impl Step {
     #[inline(always)]
-    fn store(&self, current: &Word64) {
+    fn store(&self, current: &impl CurrentValue) {
         if self.value != self.before {
             // ORDERING: release: a thread that sees the value also sees what its signaller wrote
             // before (FEN-10). Pairs with `load_acquire` in `enqueue`, and with the acquire load
             // of a user that polls the mapped page.
-            store_release(current, self.value);
+            current.store(self.value);
         }
     }
 }
@@ -215,11 +252,11 @@ impl<M: WaitMap> Waiters<M> {
     /// the queueing.
     pub fn enqueue(
         &mut self,
-        current: &Word64,
+        current: &impl CurrentValue,
         value: u64,
         new_node: M::NewNode,
     ) -> EnqueueResult<M::NewNode> {
-        if fence_value::satisfies(load_acquire(current), value) {
+        if fence_value::satisfies(current.load(), value) {
             return EnqueueResult::Satisfied(new_node);
         }
         if self.orphaned {
@@ -234,11 +271,11 @@ impl<M: WaitMap> Waiters<M> {
     /// `known` ([`WaitMap::known`]) as long as it is queued.
     pub fn enqueue_change(
         &mut self,
-        current: &Word64,
+        current: &impl CurrentValue,
         known: u64,
         new_node: M::NewNode,
     ) -> ChangeResult<M::NewNode> {
-        if load_acquire(current) != known {
+        if current.load() != known {
             return ChangeResult::Changed(new_node);
         }
         if self.orphaned {
@@ -295,7 +332,7 @@ impl<M: WaitMap> Waiters<M> {
     /// a signal followed by a rewind loses no waiter (FEN-34).
     pub fn signal(
         &mut self,
-        current: &Word64,
+        current: &impl CurrentValue,
         value: u64,
         allow_rewind: bool,
     ) -> Result<Option<Sweep>, WouldRewind> {
@@ -310,7 +347,7 @@ impl<M: WaitMap> Waiters<M> {
     /// The same, if no waiter is satisfied by it; otherwise nothing is done, and it is false.
     pub fn signal_alone(
         &mut self,
-        current: &Word64,
+        current: &impl CurrentValue,
         value: u64,
         allow_rewind: bool,
     ) -> Result<bool, WouldRewind> {
@@ -329,7 +366,7 @@ impl<M: WaitMap> Waiters<M> {
     #[inline(always)]
     fn step(
         &self,
-        current: &Word64,
+        current: &impl CurrentValue,
         value: u64,
         allow_rewind: bool,
     ) -> Result<Option<Step>, WouldRewind> {
@@ -337,7 +374,7 @@ impl<M: WaitMap> Waiters<M> {
             return Ok(None);
         }
 
-        let before = load_acquire(current);
+        let before = current.load();
 
         if !fence_value::may_signal(before, value, allow_rewind) {
             return Err(WouldRewind);
@@ -400,8 +437,8 @@ impl<M: WaitMap> Waiters<M> {
     /// Looks at the word again, and says what is to be done about waiters, as [`Waiters::signal`]
     /// does. For words that were stored by other means than a signal: when a device is lost. And
     /// for the last look at a word, before nobody looks any more.
-    pub fn sample(&mut self, current: &Word64) -> Option<Sweep> {
-        let value = load_acquire(current);
+    pub fn sample(&mut self, current: &impl CurrentValue) -> Option<Sweep> {
+        let value = current.load();
         let due = self.due(value, value)?;
 
         self.left_of(due)
@@ -410,12 +447,12 @@ impl<M: WaitMap> Waiters<M> {
     /// AlwaysSignaled (FEN-104): stores the highest value, which releases every waiter. From then
     /// on signals do nothing. The caller goes on as after [`Waiters::signal`]; `None` if nothing
     /// was stored.
-    pub fn always_signal(&mut self, current: &Word64) -> Option<Option<Sweep>> {
+    pub fn always_signal(&mut self, current: &impl CurrentValue) -> Option<Option<Sweep>> {
         if self.keeps_value || self.always_signaled {
             return None;
         }
         // ORDERING: release, as in `signal`.
-        store_release(current, u64::MAX);
+        current.store_always_signaled();
         self.always_signaled = true;
         Some(self.sample(current))
     }
@@ -492,7 +529,7 @@ impl<M: WaitMap> Waiters<M> {
     }
 
     /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28).
-    pub fn orphan(&mut self, current: &Word64, empty: M) -> Orphans<M> {
+    pub fn orphan(&mut self, current: &impl CurrentValue, empty: M) -> Orphans<M> {
         let last = self.sample(current);
 
         self.orphaned = true;
@@ -501,6 +538,24 @@ impl<M: WaitMap> Waiters<M> {
             map: core::mem::replace(&mut self.map, empty),
             due: [last.map(|last| last.due), self.backlog.take()],
         }
+    }
+
+    /// Makes MonitoredValue say what the waiters want, and looks at CurrentValue again after each
+    /// store: steps A3 and A4 of a CPU wait, and the end of each reaping (FEN-69, FEN-72). Called
+    /// whenever waiters were queued or taken out, before the fence lock is released. If this
+    /// returns something the caller goes on with [`Waiters::sweep`], and calls it again.
+    pub fn settle(
+        &mut self,
+        current: &impl CurrentValue,
+        monitored: &impl MonitoredValue,
+    ) -> Option<Sweep> {
+        let wanted = self.monitored();
+
+        if wanted == monitored.load() {
+            return None;
+        }
+        monitored.store(wanted);
+        self.sample(current)
     }
 
     /// What MonitoredValue has to say (FEN-55).

@@ -18,10 +18,21 @@ use crate::dxgk::{
     }, //
 };
 use crate::{
+    ddi::{
+        native_fence::{
+            OpenNativeFenceArgs,
+            PrivateData,
+            PRIVATE_DATA_SIZE, //
+        },
+        object, //
+    },
     error::DxgResult,
     logic::sync_flags::Rights, //
 };
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Where an open synchronisation object comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,8 +58,16 @@ pub(crate) struct OpenSyncObject {
     is_mapped: bool,
     /// The process, and who else sees the value through this.
     viewer: Arc<FenceViewer>,
-    /// For a keyed mutex, the identity of this handle.
-    mutex: Option<Arc<OpenKeyedMutex>>,
+    /// What the handle has of its own, if it has something.
+    own: Option<KBox<Own>>,
+}
+
+/// What a handle has of its own.
+enum Own {
+    /// For a keyed mutex, the identity of the handle.
+    Mutex(Arc<OpenKeyedMutex>),
+    /// For a native fence, what the KMD of the device has of it.
+    Native { _open: object::OpenNativeFence },
 }
 
 /// The access of an open handle, what it may grant to others, and who sees the value.
@@ -104,6 +123,21 @@ impl OpenSyncObject {
         access: u32,
         viewer: &Arc<FenceViewer>,
     ) -> DxgResult<(Self, FenceAddresses)> {
+        let mut private_data = [0; PRIVATE_DATA_SIZE];
+
+        Self::with_data(strong, rights, access, viewer, &mut private_data)
+    }
+
+    /// The same with the client's data about a native fence, which the KMD answers in place.
+    ///
+    /// Context: as [`OpenSyncObject::new`].
+    pub(crate) fn with_data(
+        strong: Strong,
+        rights: Rights,
+        access: u32,
+        viewer: &Arc<FenceViewer>,
+        private_data: &mut PrivateData,
+    ) -> DxgResult<(Self, FenceAddresses)> {
         strong.object().header().openers.enter(&viewer.mappings)?;
 
         let mut open = Self {
@@ -113,7 +147,7 @@ impl OpenSyncObject {
             origin: Origin::Opened,
             is_mapped: false,
             viewer: viewer.clone(),
-            mutex: None,
+            own: None,
         };
         let mut addresses = FenceAddresses::default();
 
@@ -123,9 +157,25 @@ impl OpenSyncObject {
                     addresses = seen;
                     open.is_mapped = true;
                 }
+                if let (Some(native), Some(device)) = (fence.native(), &viewer.device) {
+                    if open.is_mapped && addresses.process_gpu != 0 {
+                        let seen = OpenNativeFenceArgs {
+                            current_value: addresses.process_gpu,
+                            monitored_value: addresses.monitored_gpu,
+                        };
+
+                        let own = Own::Native {
+                            _open: native.open(device, &seen, private_data)?,
+                        };
+
+                        open.own = Some(KBox::new(own, GFP_KERNEL_ACCOUNT)?);
+                    }
+                }
             }
             Object::KeyedMutex(_) => {
-                open.mutex = Some(OpenKeyedMutex::new(viewer.mappings.identity.key(), access)?);
+                let mutex = OpenKeyedMutex::new(viewer.mappings.identity.key(), access)?;
+
+                open.own = Some(KBox::new(Own::Mutex(mutex), GFP_KERNEL_ACCOUNT)?);
             }
             Object::Legacy(_) | Object::Resource(_) => {}
         }
@@ -187,8 +237,10 @@ impl OpenSyncObject {
 
     /// The keyed mutex, and the identity of this handle.
     pub(crate) fn keyed_mutex(&self) -> Option<(Arc<KeyedMutex>, Arc<OpenKeyedMutex>)> {
-        match (self.strong.object(), &self.mutex) {
-            (Object::KeyedMutex(mutex), Some(open)) => Some((mutex.clone(), open.clone())),
+        match (self.strong.object(), self.own.as_deref()) {
+            (Object::KeyedMutex(mutex), Some(Own::Mutex(open))) => {
+                Some((mutex.clone(), open.clone()))
+            }
             _ => None,
         }
     }
@@ -207,14 +259,17 @@ impl OpenSyncObject {
 impl Drop for OpenSyncObject {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
+        // What a KMD has of it goes before its addresses do.
+        let own = self.own.take_if(|own| matches!(**own, Own::Native { .. }));
         let header = self.strong.object().header();
 
+        drop(own);
         header.openers.leave(&self.viewer.mappings);
         if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
             self.viewer.close(fence, self.rights.signal);
         }
-        if let (Object::KeyedMutex(mutex), Some(open)) = (self.strong.object(), &self.mutex) {
-            mutex.close(open);
+        if let Some((mutex, open)) = self.keyed_mutex() {
+            mutex.close(&open);
         }
     }
 }

@@ -11,9 +11,17 @@ use super::{
         LegacyState,
         LegacySync, //
     },
+    native_fence::{
+        NativeFence,
+        Words, //
+    },
     opening::ReservedSync, //
 };
 use crate::{
+    ddi::native_fence::{
+        PrivateData,
+        PRIVATE_DATA_SIZE, //
+    },
     dxgk::{
         adapter::Adapter,
         handle::{
@@ -31,7 +39,10 @@ use crate::{
         },
         process::Process,
         quota::account::ObjectCharge,
-        stats::ObjectKind,
+        stats::{
+            next_id,
+            ObjectKind, //
+        },
         tables::Tables, //
     },
     error::{
@@ -103,6 +114,37 @@ impl Process {
         )?;
 
         Ok(Created { opened, global })
+    }
+}
+
+impl Process {
+    /// Makes a native fence on a device and reserves its handle. The KMD answers the client's data
+    /// in place, first for the fence and then for its opening.
+    ///
+    /// Context: as [`Process::create_sync_object`].
+    pub(crate) fn create_native_fence<'a>(
+        &'a self,
+        tables: &'a Tables,
+        parent: &Parent,
+        creation: &Creation,
+        private_data: &mut PrivateData,
+    ) -> DxgResult<ReservedSync<'a>> {
+        let maker = Maker {
+            process: self,
+            tables,
+            parent,
+            adapter: &parent.device.adapter,
+            creation,
+        };
+
+        maker.check_contents()?;
+
+        let Contents::NativeFence { value, .. } = creation.contents() else {
+            return Err(Status::INVALID_PARAMETER.into());
+        };
+        let strong = Strong::first(maker.native_fence(value, private_data)?);
+
+        self.open_native_fence(strong, creation.rights(), access::ALL, parent, private_data)
     }
 }
 
@@ -178,6 +220,11 @@ impl Maker<'_> {
 
         let object = match self.creation.contents() {
             Contents::MonitoredFence { value, .. } => self.monitored_fence(value)?,
+            Contents::NativeFence { value, .. } => {
+                let mut private_data = [0; PRIVATE_DATA_SIZE];
+
+                self.native_fence(value, &mut private_data)?
+            }
             Contents::Mutex { owned } => {
                 self.legacy(ObjectKind::Mutex, LegacyState::Mutex { owned })?
             }
@@ -215,17 +262,38 @@ impl Maker<'_> {
         };
         let adapter = other.as_ref().unwrap_or(self.adapter);
 
-        self.creation.check_contents(
-            |engines| adapter.has_engines(engines),
-            adapter.has_cpu_events(),
-        )?;
+        self.creation
+            .check_contents(|engines| adapter.has_engines(engines), adapter.features())?;
         Ok(())
     }
 
     fn monitored_fence(&self, value: u64) -> DxgResult<Object> {
         let storage = self.storage(value)?;
         let header = self.header(ObjectKind::MonitoredFence)?;
-        let fence = Fence::new(header, storage, self.creation.keeps_value())?;
+        let words = Words::Monitored(storage);
+        let fence = Fence::new(header, words, self.creation.keeps_value())?;
+
+        fence.bind()?;
+        Ok(Object::Fence(fence))
+    }
+
+    /// A native fence. The KMD answers the client's data in place.
+    fn native_fence(&self, value: u64, private_data: &mut PrivateData) -> DxgResult<Object> {
+        let place = match self.creation.sharing() {
+            Sharing::Private => self.process.native_storage.slot(value)?,
+            Sharing::Global | Sharing::Nt => FenceStorage::own(value)?,
+        };
+        let id = next_id();
+        let native = NativeFence::new(
+            &self.adapter.port,
+            &self.adapter.native_interrupts,
+            id,
+            place,
+            private_data,
+        )?;
+        let words = Words::Native(KBox::new(native, GFP_KERNEL_ACCOUNT)?);
+        let header = self.header(ObjectKind::NativeFence)?;
+        let fence = Fence::new(header, words, self.creation.keeps_value())?;
 
         fence.bind()?;
         Ok(Object::Fence(fence))

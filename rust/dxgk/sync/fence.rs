@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A monitored fence: a 64-bit value that processes read in their own memory, CPU waits on it, and
-//! CPU signals (fences.md section 2).
+//! A monitored or native fence: a 64-bit value that processes read in their own memory, CPU waits
+//! on it, and CPU signals (fences.md sections 2 and 3).
 //!
 //! LOCK: `waiters` is the fence lock. It is never held together with the lock of another fence.
 //! Waiters are woken and nodes freed after it is released. CurrentValue is stored only under it;
@@ -10,6 +10,10 @@
 use super::{
     fence_binding::BoundFence,
     fence_storage::FenceStorage,
+    native_fence::{
+        NativeFence,
+        Words, //
+    },
     queue::{
         self,
         Knows,
@@ -32,6 +36,7 @@ use crate::{
         fence_value,
         waiters::{
             ChangeResult,
+            CurrentValue,
             EnqueueResult,
             Orphans,
             Sweep,
@@ -41,7 +46,6 @@ use crate::{
             BATCHES, //
         }, //
     },
-    platform::load_acquire,
     sys::{
         alloc::pin_arc,
         trace,
@@ -150,8 +154,8 @@ pub(crate) struct Fence {
     /// What it has in common with other objects.
     #[pin]
     pub(crate) header: Header,
-    /// CurrentValue, for all adapters.
-    storage: FenceStorage,
+    /// CurrentValue, for all adapters, and MonitoredValue of a native fence.
+    words: Words,
     #[pin]
     waiters: SpinLock<State>,
     /// What is left to the worker: what signals have begun, and the cleanup, see
@@ -168,7 +172,10 @@ impl WorkItem for Fence {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        this.catch_up();
+        match this.words.native() {
+            None => this.catch_up(),
+            Some(_) => this.catch_up_and_settle(),
+        }
 
         let has_cleanup = this.waiters.lock().take_cleanup();
 
@@ -179,16 +186,16 @@ impl WorkItem for Fence {
 }
 
 impl Fence {
-    /// A fence whose value is in `storage`. `keeps_value` is NoSignalMaxValueOnTdr.
+    /// A fence whose value is in `words`. `keeps_value` is NoSignalMaxValueOnTdr.
     pub(crate) fn new(
         header: impl PinInit<Header>,
-        storage: FenceStorage,
+        words: Words,
         keeps_value: bool,
     ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
                 header <- header,
-                storage,
+                words,
                 waiters <- new_spinlock!(
                     State {
                         waiters: Waiters::with(Queue::new(), keeps_value),
@@ -204,7 +211,7 @@ impl Fence {
 
     /// Binds it to the adapter it was made on, if it may be shared.
     pub(in crate::dxgk) fn bind(self: &Arc<Self>) -> Result<(), AllocError> {
-        if let (Some(binding), Some(adapter)) = (self.storage.binding(), &*self.header.adapter) {
+        if let (Some(binding), Some(adapter)) = (self.words.binding(), &*self.header.adapter) {
             binding.store(adapter.fences.add(self.clone())?, Relaxed);
         }
         Ok(())
@@ -214,25 +221,45 @@ impl Fence {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn unbind(&self) {
-        if let (Some(binding), Some(adapter)) = (self.storage.binding(), &*self.header.adapter) {
+        if let (Some(binding), Some(adapter)) = (self.words.binding(), &*self.header.adapter) {
             adapter.fences.remove(binding.load(Relaxed));
         }
     }
 
     /// Where CurrentValue is.
     pub(super) fn storage(&self) -> &FenceStorage {
-        &self.storage
+        self.words.place()
     }
 
     /// CurrentValue now, with acquire ordering.
     pub(crate) fn value(&self) -> u64 {
-        load_acquire(self.storage.word())
+        self.words.load()
     }
 
     /// How many waits are queued.
     pub(crate) fn waiting(&self) -> usize {
         // CAST: 32 bits fit a usize.
         self.waiters.lock().queued() as usize
+    }
+
+    /// What it has if it is a native fence.
+    pub(in crate::dxgk) fn native(&self) -> Option<&NativeFence> {
+        self.words.native()
+    }
+
+    /// Waiters were queued or taken out: MonitoredValue of a native fence follows. If that finds
+    /// that others are satisfied, the caller goes on with [`Fence::release`].
+    fn settle(&self, waiters: &mut State) -> Option<Sweep> {
+        let native = self.words.native()?;
+
+        waiters.settle(&self.words, native)
+    }
+
+    /// The same where the lock is given up then.
+    fn settle_with<'a>(self: &'a Arc<Self>, mut waiters: FenceGuard<'a>) {
+        if let Some(sweep) = self.settle(&mut waiters) {
+            self.release(waiters, sweep, &mut { BATCHES });
+        }
     }
 
     /// Whether a wait for `value` would be satisfied now.
@@ -263,7 +290,7 @@ impl Fence {
         batches: &mut u32,
     ) -> core::result::Result<(), WouldRewind> {
         let mut waiters = self.waiters.lock();
-        let due = waiters.signal(self.storage.word(), value, allow_rewind)?;
+        let due = waiters.signal(&self.words, value, allow_rewind)?;
 
         // Under the lock, so that no wake-up is traced before its signal.
         trace::signal(self.header.id(), value);
@@ -283,7 +310,7 @@ impl Fence {
         allow_rewind: bool,
     ) -> core::result::Result<bool, WouldRewind> {
         let mut waiters = self.waiters.lock();
-        let is_done = waiters.signal_alone(self.storage.word(), value, allow_rewind)?;
+        let is_done = waiters.signal_alone(&self.words, value, allow_rewind)?;
 
         if is_done {
             // Under the lock, as in `signal_within`.
@@ -298,7 +325,7 @@ impl Fence {
     /// Context: as [`Fence::signal`].
     pub(in crate::dxgk) fn always_signal(self: &Arc<Self>) {
         let mut waiters = self.waiters.lock();
-        let Some(due) = waiters.always_signal(self.storage.word()) else {
+        let Some(due) = waiters.always_signal(&self.words) else {
             return;
         };
 
@@ -321,7 +348,11 @@ impl Fence {
             let rest = match batches.checked_sub(1) {
                 Some(fewer) => {
                     let mut due = Queue::new();
-                    let rest = waiters.sweep(sweep, &mut due);
+                    let mut rest = waiters.sweep(sweep, &mut due);
+
+                    if rest.is_none() {
+                        rest = self.settle(&mut waiters);
+                    }
 
                     *batches = fewer;
                     drop(waiters);
@@ -380,6 +411,12 @@ impl Fence {
         }
     }
 
+    /// The same for a native fence, whose MonitoredValue follows.
+    fn catch_up_and_settle(self: &Arc<Self>) {
+        self.catch_up();
+        self.settle_with(self.waiters.lock());
+    }
+
     /// Queues a waiter for `value`, unless there is nothing to wait for. `id` is that of the
     /// waiter, for traces.
     ///
@@ -391,11 +428,15 @@ impl Fence {
         id: u64,
     ) -> EnqueueResult<NewNode> {
         let mut waiters = self.waiters.lock();
-        let result = waiters.enqueue(self.storage.word(), value, new_node);
+        let result = waiters.enqueue(&self.words, value, new_node);
 
         if matches!(result, EnqueueResult::Queued(_)) {
             // Under the lock, so that no signal that ends the wait is traced before it.
             trace::wait(self.header.id(), value, id);
+            if self.words.native().is_some() {
+                self.settle_with(waiters);
+                return result;
+            }
 
             let is_first = waiters.queued() == 1;
             let last = is_first.then(|| waiters.shown.last()).flatten();
@@ -419,11 +460,13 @@ impl Fence {
         id: u64,
     ) -> ChangeResult<NewNode> {
         let mut waiters = self.waiters.lock();
-        let result = waiters.enqueue_change(self.storage.word(), known, new_node);
+        let result = waiters.enqueue_change(&self.words, known, new_node);
 
         if matches!(result, ChangeResult::Queued(_)) {
             // Under the lock, as in `enqueue`.
             trace::wait(self.header.id(), 0, id);
+            // Who is satisfied meanwhile is found by the look that follows.
+            let _later = self.settle(&mut waiters);
         }
         result
     }
@@ -432,6 +475,10 @@ impl Fence {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn look_for_changes(self: &Arc<Self>) {
+        if self.words.native().is_some() {
+            return self.sample();
+        }
+
         let last = self.waiters.lock().shown.last();
 
         if let Some(last) = last {
@@ -560,19 +607,33 @@ impl Fence {
         self.sample_with(self.waiters.lock(), batches);
     }
 
-    /// The same with the fence lock held; drops it.
-    fn sample_with<'a>(self: &'a Arc<Self>, mut waiters: FenceGuard<'a>, batches: &mut u32) {
-        let Some(sweep) = waiters.sample(self.storage.word()) else {
-            return;
+    /// The same with the fence lock held; drops it. Whether anybody is released.
+    fn sample_with<'a>(
+        self: &'a Arc<Self>,
+        mut waiters: FenceGuard<'a>,
+        batches: &mut u32,
+    ) -> bool {
+        let Some(sweep) = waiters.sample(&self.words) else {
+            return false;
         };
 
         trace::signal(self.header.id(), self.value());
         self.release(waiters, sweep, batches);
+        true
     }
 
     /// Takes a waiter out, if it is still queued.
-    pub(in crate::dxgk) fn cancel(&self, key: &WaitKey) -> Option<queue::Node<dyn FenceWaiter>> {
-        self.waiters.lock().cancel(key)
+    pub(in crate::dxgk) fn cancel(
+        self: &Arc<Self>,
+        key: &WaitKey,
+    ) -> Option<queue::Node<dyn FenceWaiter>> {
+        let mut waiters = self.waiters.lock();
+        let node = waiters.cancel(key);
+
+        if node.is_some() && self.words.native().is_some() {
+            self.settle_with(waiters);
+        }
+        node
     }
 
     /// Orphans the waits: no signal can come any more (FEN-28). Only if they are few enough to do
@@ -587,7 +648,9 @@ impl Fence {
             return false;
         }
 
-        let orphans = waiters.orphan(self.storage.word(), Queue::new());
+        let orphans = waiters.orphan(&self.words, Queue::new());
+        // Nobody is left who could be satisfied.
+        let _nobody = self.settle(&mut waiters);
 
         drop(waiters);
         tell_orphans(&orphans);
@@ -598,10 +661,14 @@ impl Fence {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn orphan(&self) {
-        let orphans = self
-            .waiters
-            .lock()
-            .orphan(self.storage.word(), Queue::new());
+        let orphans = {
+            let mut waiters = self.waiters.lock();
+            let orphans = waiters.orphan(&self.words, Queue::new());
+            // As above.
+            let _nobody = self.settle(&mut waiters);
+
+            orphans
+        };
 
         tell_orphans(&orphans);
     }
@@ -617,6 +684,17 @@ impl Fence {
 impl BoundFence for Fence {
     fn adapter_removed(self: Arc<Self>) {
         self.always_signal();
+    }
+
+    fn native_signaled(self: Arc<Self>) {
+        let Some(native) = self.words.native() else {
+            return;
+        };
+        let is_due = native.begin_look();
+
+        if !self.sample_with(self.waiters.lock(), &mut { BATCHES }) && is_due {
+            native.was_spurious();
+        }
     }
 }
 

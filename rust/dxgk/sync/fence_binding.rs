@@ -26,7 +26,10 @@ use crate::{
         Cursor,
         LAST_INDEX, //
     },
-    sys::work, //
+    sys::{
+        alloc::pin_arc,
+        work, //
+    }, //
 };
 use kernel::{
     alloc::AllocError,
@@ -45,6 +48,8 @@ pub(crate) struct FenceAddresses {
     pub(crate) user_cpu: u64,
     /// In the GPU address space of the process.
     pub(crate) process_gpu: u64,
+    /// MonitoredValue there, of a native fence.
+    pub(crate) monitored_gpu: u64,
 }
 
 /// A fence as its adapter knows it.
@@ -53,6 +58,12 @@ pub(in crate::dxgk) trait BoundFence: Send + Sync {
     ///
     /// Context: may sleep, no locks held.
     fn adapter_removed(self: Arc<Self>);
+
+    /// An engine has stored a value that somebody waits for, or may have: looks at it, if it is a
+    /// native fence.
+    ///
+    /// Context: may sleep, no locks held.
+    fn native_signaled(self: Arc<Self>);
 }
 
 /// A fence on one adapter.
@@ -121,16 +132,48 @@ impl Bindings {
 
 impl FenceBindings {
     /// None.
-    pub(crate) fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
-            bindings <- new_spinlock!(
-                Bindings {
-                    by_number: IndexMap::new(),
-                    cursor: Cursor::new(),
-                },
-                "FenceBindings::bindings"
-            ),
-        })
+    pub(crate) fn new() -> Result<Arc<Self>, AllocError> {
+        pin_arc(
+            pin_init!(Self {
+                bindings <- new_spinlock!(
+                    Bindings {
+                        by_number: IndexMap::new(),
+                        cursor: Cursor::new(),
+                    },
+                    "FenceBindings::bindings"
+                ),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// The interrupt of the fence with this number was raised.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn signaled(&self, number: u32) {
+        let fence = self
+            .bindings
+            .lock()
+            .by_number
+            .get(number)
+            .map(|binding| binding.fence.clone());
+
+        if let Some(fence) = fence {
+            fence.native_signaled();
+        }
+    }
+
+    /// Some interrupt was raised (FEN-93).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn scan(&self) {
+        let mut seen = 0;
+
+        while let Some((number, fence)) = self.after(seen) {
+            fence.native_signaled();
+            seen = number;
+            work::breathe();
+        }
     }
 
     /// Binds a fence, until it is taken out by the number that is returned.

@@ -36,7 +36,8 @@ use crate::{
             Check,
             FenceSlots,
             SLOTS, //
-        }, //
+        },
+        fence_value::NOBODY_WAITS, //
     },
     platform::{
         store_release,
@@ -73,14 +74,20 @@ const CHECKS: u32 = 4;
 
 const _: () = assert!(SLOTS as usize * STRIDE <= PAGE_SIZE);
 
+/// The word of a slot in its page.
+fn word_of(slot: u32) -> usize {
+    // CAST: a slot number is below 64.
+    slot as usize * (STRIDE / size_of::<u64>())
+}
+
 /// A page and its place in the stats.
 pub(crate) struct CountedPage {
-    page: Arc<ValuePage>,
+    pub(super) page: Arc<ValuePage>,
     _counted: Counted<Module, PAGES>,
 }
 
 impl CountedPage {
-    fn new() -> Result<Self, AllocError> {
+    pub(super) fn new() -> Result<Self, AllocError> {
         Ok(Self {
             page: Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?,
             _counted: Counted::new(Module),
@@ -103,12 +110,32 @@ impl CountedPage {
 pub(crate) struct StoragePage {
     pool: Arc<FenceStoragePool>,
     counted: CountedPage,
+    /// The page of MonitoredValue, in the same slots, if these are native fences (FEN-60, FEN-61).
+    monitored: Option<CountedPage>,
     mapped: Mapped,
     /// How many handles the process has of fences in it; 1 if it is idle. Goes up under the lock
     /// only.
     open: StrongCount,
     /// Where the page is in `PoolState::pages`; [`NOWHERE`] once it has left.
     index: Atomic<usize>,
+}
+
+impl StoragePage {
+    /// No fence is in it: it does not count.
+    fn rest(&self) {
+        self.counted.rest();
+        if let Some(monitored) = &self.monitored {
+            monitored.rest();
+        }
+    }
+
+    /// Ends what [`StoragePage::rest`] began.
+    fn resume(&self) {
+        self.counted.resume();
+        if let Some(monitored) = &self.monitored {
+            monitored.resume();
+        }
+    }
 }
 
 /// Instead of a place in the pool.
@@ -118,6 +145,8 @@ const NOWHERE: usize = usize::MAX;
 #[pin_data]
 pub(crate) struct FenceStoragePool {
     mappings: Arc<FenceMappings>,
+    /// Whether it has pages of native fences.
+    is_native: bool,
     /// LOCK: leaf. Dropping the last reference to a fence takes it, so nothing sleeps under it.
     #[pin]
     state: SpinLock<PoolState>,
@@ -278,7 +307,7 @@ impl PoolState {
     fn enter(&mut self, page: &StoragePage) {
         // The list has a reference as well, so nothing is freed here.
         match self.idle.take_if(|idle| ptr::eq(&raw const **idle, page)) {
-            Some(idle) => idle.counted.resume(),
+            Some(idle) => idle.resume(),
             None => page.open.inc(),
         }
     }
@@ -306,11 +335,11 @@ impl PoolState {
         let index = page.index.load(Relaxed);
         let idle = self.pages.get(index)?.page.clone();
 
-        idle.counted.rest();
+        idle.rest();
 
         let before = self.idle.replace(idle)?;
 
-        before.counted.resume();
+        before.resume();
         self.remove(&before)
     }
 
@@ -320,7 +349,7 @@ impl PoolState {
 
         let idle = self.idle.take()?;
 
-        idle.counted.resume();
+        idle.resume();
         self.remove(&idle)
     }
 
@@ -341,11 +370,12 @@ impl PoolState {
 }
 
 impl FenceStoragePool {
-    /// The pool of the process behind `mappings`, empty.
-    pub(crate) fn new(mappings: Arc<FenceMappings>) -> Result<Arc<Self>> {
+    /// The pool of the process behind `mappings`, empty: of monitored fences, or of native ones.
+    pub(crate) fn new(mappings: Arc<FenceMappings>, is_native: bool) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 mappings,
+                is_native,
                 state <- new_spinlock!(
                     PoolState {
                         pages: KVec::new(),
@@ -372,7 +402,7 @@ impl FenceStoragePool {
             first: Atomic::new(true),
         };
 
-        store_release(storage.word(), value);
+        storage.begin(value);
         Ok(storage)
     }
 
@@ -404,11 +434,13 @@ impl FenceStoragePool {
     /// Adds a page whose first slot is taken and opened.
     fn grow(self: &Arc<Self>) -> DxgResult<Arc<StoragePage>> {
         let counted = CountedPage::new()?;
+        let monitored = self.is_native.then(CountedPage::new).transpose()?;
         let mapped = self.mappings.map(&counted.page)?;
         let page = Arc::new(
             StoragePage {
                 pool: self.clone(),
                 counted,
+                monitored,
                 mapped,
                 open: StrongCount::new(),
                 index: Atomic::new(NOWHERE),
@@ -498,20 +530,33 @@ impl FenceStorage {
             binding: Atomic::new(0),
         };
 
-        store_release(storage.word(), value);
+        storage.begin(value);
         Ok(storage)
+    }
+
+    /// Nobody waits for it, and it shows `value` (FEN-66).
+    fn begin(&self, value: u64) {
+        if let Self::Pooled { page, slot, .. } = self {
+            if let Some(monitored) = &page.monitored {
+                store_release(monitored.page.word(word_of(*slot)), NOBODY_WAITS);
+            }
+        }
+        store_release(self.word(), value);
+    }
+
+    /// Its place in the page of MonitoredValue, if it is in a common page of native fences.
+    pub(super) fn common_monitored(&self) -> Option<&CountedPage> {
+        match self {
+            Self::Pooled { page, .. } => page.monitored.as_ref(),
+            _ => None,
+        }
     }
 
     /// CurrentValue in the kernel's mapping.
     pub(crate) fn word(&self) -> &Word64 {
         match self {
             Self::Own { counted, .. } => counted.page.word(0),
-            Self::Pooled { page, slot, .. } => {
-                // CAST: a slot number is below 64.
-                let slot = *slot as usize;
-
-                page.counted.page.word(slot * (STRIDE / size_of::<u64>()))
-            }
+            Self::Pooled { page, slot, .. } => page.counted.page.word(word_of(*slot)),
         }
     }
 
@@ -520,6 +565,14 @@ impl FenceStorage {
         match self {
             Self::Own { counted, .. } => &counted.page,
             Self::Pooled { page, .. } => &page.counted.page,
+        }
+    }
+
+    /// Whether other fences of its process are in the same page.
+    pub(super) fn is_common(&self) -> bool {
+        match self {
+            Self::Own { .. } => false,
+            Self::Pooled { .. } => true,
         }
     }
 

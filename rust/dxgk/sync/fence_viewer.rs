@@ -9,6 +9,7 @@ use super::{
     fence_mappings::FenceMappings, //
 };
 use crate::{
+    ddi::object,
     dxgk::{
         gpu_process::GpuProcess,
         vidmm::address_space::AddressSpace, //
@@ -23,6 +24,8 @@ pub(crate) struct FenceViewer {
     pub(crate) mappings: Arc<FenceMappings>,
     /// Its GPU addresses on an adapter.
     pub(in crate::dxgk) gpu: Option<Arc<GpuProcess>>,
+    /// The device of that adapter, for native fences.
+    pub(in crate::dxgk) device: Option<Arc<object::Device>>,
 }
 
 impl FenceViewer {
@@ -47,18 +50,19 @@ impl FenceViewer {
         let Some(addr) = storage.open_in(id, &self.mappings)? else {
             return Ok(None);
         };
-        let process_gpu = match self.gpu() {
+        let (process_gpu, monitored_gpu) = match self.gpu() {
             Some((gpu, space)) => gpu
                 .fences
                 .open(space, fence, stores)
                 .inspect_err(|_| storage.close_in(id, &self.mappings))?,
-            None => 0,
+            None => (0, 0),
         };
 
         Ok(Some(FenceAddresses {
             // CAST: an address fits 64 bits.
             user_cpu: addr as u64,
             process_gpu,
+            monitored_gpu,
         }))
     }
 

@@ -15,6 +15,9 @@
 //! that, and for a later one the worker, which comes after it, finds the mark. A fence without
 //! waits loses its mark when the worker comes across it, which then looks for waits again.
 //!
+//! A native fence has an interrupt of its own, which says which one it was: the worker does not
+//! look at it. Its page of MonitoredValue comes and goes with that of CurrentValue.
+//!
 //! LOCK: `state` is a leaf. Nothing is mapped, unmapped or dropped under it.
 
 use super::{
@@ -22,6 +25,7 @@ use super::{
         Fence,
         StoreWatch, //
     },
+    native_fence::NativeFence,
     shown_fences::{
         Entered,
         Missing,
@@ -52,6 +56,9 @@ use kernel::{
     }, //
 };
 
+/// The page of a fence that is shown, and that of MonitoredValue of a native one.
+type ShownPages = (ShownPage, Option<ShownPage>);
+
 /// How many fences one step looks at.
 const STEP: usize = 64;
 
@@ -74,7 +81,8 @@ impl GpuFences {
     }
 
     /// Shows `fence` in `space`, which is always the same, for one more opening; engines may store
-    /// if that `stores`. Returns the GPU address of its value.
+    /// if that `stores`. Returns the GPU address of its value, and of MonitoredValue of a native
+    /// fence.
     ///
     /// Context: a system call, no locks held.
     pub(super) fn open(
@@ -82,9 +90,9 @@ impl GpuFences {
         space: &AddressSpace,
         fence: &Arc<Fence>,
         stores: bool,
-    ) -> DxgResult<u64> {
+    ) -> DxgResult<(u64, u64)> {
         let mut more = KVec::new();
-        let shown = loop {
+        let (shown, monitored) = loop {
             let entered = self.state.lock().enter(fence, stores, &mut more);
 
             match entered {
@@ -98,7 +106,12 @@ impl GpuFences {
             }
         };
 
-        Ok(shown.address(fence.storage().offset()))
+        let offset = fence.storage().offset();
+
+        Ok((
+            shown.address(offset),
+            monitored.map_or(0, |monitored| monitored.address(offset)),
+        ))
     }
 
     /// What is left to do when a fence has one more opening.
@@ -108,9 +121,10 @@ impl GpuFences {
         fence: &Arc<Fence>,
         stores: bool,
         entered: Entered,
-    ) -> DxgResult<ShownPage> {
+    ) -> DxgResult<ShownPages> {
         let Entered {
             shown,
+            monitored,
             tell,
             is_new,
         } = entered;
@@ -118,7 +132,7 @@ impl GpuFences {
         if tell {
             self.tell(space, fence, stores, shown);
         }
-        if is_new {
+        if is_new && fence.native().is_none() {
             match fence.shown_in(self.clone()) {
                 // Who waits for it already has not seen that it is shown.
                 Ok(is_waited) if is_waited => self.wait_for(fence),
@@ -131,7 +145,7 @@ impl GpuFences {
                 }
             }
         }
-        Ok(shown)
+        Ok((shown, monitored))
     }
 
     /// Tells the address space that engines may store, for an opening. When this returns they may:
@@ -152,29 +166,49 @@ impl GpuFences {
         space: &AddressSpace,
         fence: &Arc<Fence>,
         stores: bool,
-    ) -> DxgResult<Option<ShownPage>> {
+    ) -> DxgResult<Option<ShownPages>> {
         let place = tree_place()?;
         let places = Places::for_page_of(fence)?;
-        let shown = space.show_page(fence.storage().page(), stores)?;
+        let monitored = fence.native().and_then(NativeFence::monitored_page);
+        // Nobody but the OS part and the KMD stores to it (FEN-59).
+        let monitored = monitored
+            .map(|page| space.show_page(page, false))
+            .transpose()?;
+        let hide_monitored = || {
+            if let Some(monitored) = monitored {
+                space.hide_page(monitored);
+            }
+        };
+        let shown = space
+            .show_page(fence.storage().page(), stores)
+            .inspect_err(|_| hide_monitored())?;
+        let hide = || {
+            space.hide_page(shown);
+            hide_monitored();
+        };
+        let is_native = fence.native().is_some();
 
         // Before others find the page, because it may fail.
-        if let Err(error) = fence.shown_in(self.clone()) {
-            space.hide_page(shown);
-            return Err(error.into());
+        if !is_native {
+            fence.shown_in(self.clone()).inspect_err(|_| hide())?;
         }
 
-        let page = Page::new(shown, places, fence, stores);
+        let page = Page::new(shown, monitored, places, fence, stores);
         let key = Pages::key(fence, stores);
         let refused = self.state.lock().add(key, place.into_node(key, page));
 
         if refused.is_none() {
             // Somebody may wait for it already.
-            self.wait_for(fence);
-            return Ok(Some(shown));
+            if !is_native {
+                self.wait_for(fence);
+            }
+            return Ok(Some((shown, monitored)));
         }
         // Another thread has been faster.
-        fence.hidden_in(self);
-        space.hide_page(shown);
+        if !is_native {
+            fence.hidden_in(self);
+        }
+        hide();
         Ok(None)
     }
 
@@ -190,7 +224,7 @@ impl GpuFences {
         let is_gone = left.is_gone();
         let rest = left.finish(space);
 
-        if is_gone {
+        if is_gone && fence.native().is_none() {
             // The worker does not find it any more.
             fence.hidden_in(self);
         }

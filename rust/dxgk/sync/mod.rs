@@ -16,6 +16,8 @@ pub(crate) mod fence_viewer;
 pub(crate) mod gpu_fences;
 pub(crate) mod interrupted_waits;
 pub(crate) mod legacy;
+pub(crate) mod native_fence;
+pub(in crate::dxgk) mod native_interrupts;
 pub(crate) mod opening;
 pub(crate) mod pending_waits;
 pub(crate) mod queue;

@@ -7,6 +7,7 @@ use super::{
     fence_binding::FenceAddresses, //
 };
 use crate::{
+    ddi::native_fence::PrivateData,
     dxgk::{
         handle::{
             open_sync_object::OpenSyncObject,
@@ -79,6 +80,12 @@ impl Process {
         let object = shared.object();
         let adapter = request.parent.map(|parent| &parent.device.adapter);
 
+        // A native fence has a call of its own (FEN-141).
+        if let (Some(_), Object::Fence(fence)) = (adapter, object) {
+            if fence.native().is_some() {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+        }
         SyncOpen {
             is_sync: object.is_sync(),
             is_for_device: adapter.is_none_or(|adapter| object.header().is_for(adapter)),
@@ -96,6 +103,69 @@ impl Process {
             request.parent,
             sync_flags::has_gpu_access(request.flags),
         )
+    }
+
+    /// Reserves a handle of the native fence behind an NT handle, on a device. The KMD answers the
+    /// client's data in place.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(crate) fn open_shared_native_fence(
+        &self,
+        shared: &NtHandle,
+        request: &OpenSyncRequest<'_>,
+        private_data: &mut PrivateData,
+    ) -> DxgResult<ReservedSync<'_>> {
+        let object = shared.object();
+        let parent = request.parent.ok_or(Status::INVALID_PARAMETER)?;
+        let adapter = &parent.device.adapter;
+        let is_native = match object {
+            Object::Fence(fence) => fence.native().is_some(),
+            _ => false,
+        };
+
+        if !adapter.has_native_fences() {
+            return Err(Status::NOT_SUPPORTED.into());
+        }
+        SyncOpen {
+            is_sync: object.is_sync(),
+            is_for_device: is_native && object.header().is_for(adapter),
+            is_fence: true,
+            has_engines: request.engines != 0 && adapter.has_engines(request.engines),
+        }
+        .check()?;
+
+        let rights = Rights::from_flags(request.flags).and(shared.rights());
+
+        self.open_native_fence(
+            shared.strong()?,
+            rights,
+            shared.access(),
+            parent,
+            private_data,
+        )
+    }
+
+    /// Reserves a handle of a native fence with these rights on a device.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(super) fn open_native_fence(
+        &self,
+        strong: Strong,
+        rights: Rights,
+        access: u32,
+        parent: &Parent,
+        private_data: &mut PrivateData,
+    ) -> DxgResult<ReservedSync<'_>> {
+        let viewer = &parent.device.viewer;
+        let (open, addresses) =
+            OpenSyncObject::with_data(strong, rights, access, viewer, private_data)?;
+
+        Ok(ReservedSync {
+            reserved: self
+                .handles
+                .reserve(HandleTarget::Sync(open), Some(parent))?,
+            addresses: Some(addresses),
+        })
     }
 
     /// Reserves a handle of the fence behind a sync file, which may only be waited for: who hands a

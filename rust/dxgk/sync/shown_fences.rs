@@ -8,10 +8,7 @@
 //! common, and all openings of a private fence have the same rights. So a page is shown once for
 //! the fences that began with a right to signal, and once for those that began without.
 
-use super::{
-    fence::Fence,
-    fence_storage::FenceStorage, //
-};
+use super::fence::Fence;
 use crate::{
     dxgk::vidmm::{
         address_space::AddressSpace,
@@ -90,11 +87,11 @@ fn lengthen(list: &mut List, slot: usize, more: &mut List) -> core::result::Resu
 impl Places {
     /// None, of a page with `fence`, for which there is room.
     pub(super) fn for_page_of(fence: &Fence) -> Result<Self, AllocError> {
-        Ok(match fence.storage() {
-            FenceStorage::Own { .. } => Self::Own(None),
-            FenceStorage::Pooled { slot, .. } => {
+        Ok(match fence.storage().is_common() {
+            false => Self::Own(None),
+            true => {
                 // CAST: 32 bits fit a usize.
-                let room = room_for(*slot as usize);
+                let room = room_for(fence.storage().slot() as usize);
 
                 Self::Common(KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?)
             }
@@ -145,6 +142,8 @@ impl Places {
 /// A page that is shown.
 pub(super) struct Page {
     shown: ShownPage,
+    /// The page of MonitoredValue, if these are native fences.
+    monitored: Option<ShownPage>,
     places: Places,
     /// How many places are taken.
     taken: u32,
@@ -160,6 +159,7 @@ impl Page {
     /// A page with the first opening of one fence.
     pub(super) fn new(
         shown: ShownPage,
+        monitored: Option<ShownPage>,
         mut places: Places,
         fence: &Arc<Fence>,
         stores: bool,
@@ -173,6 +173,7 @@ impl Page {
         }
         Self {
             shown,
+            monitored,
             places,
             taken: 1,
             waited: 0,
@@ -185,6 +186,7 @@ impl Page {
 /// A fence has one more opening.
 pub(super) struct Entered {
     pub(super) shown: ShownPage,
+    pub(super) monitored: Option<ShownPage>,
     /// The address space has to be told that engines may store.
     pub(super) tell: bool,
     /// It is the first one.
@@ -194,6 +196,7 @@ pub(super) struct Entered {
 /// A fence has one opening less.
 pub(super) struct Left {
     shown: ShownPage,
+    monitored: Option<ShownPage>,
     /// It was the last one of the page that let engines store.
     was_writable: bool,
     /// The fence, if it was the last one of that.
@@ -215,6 +218,7 @@ impl Left {
     pub(super) fn finish(self, space: &AddressSpace) -> impl Sized {
         let Self {
             shown,
+            monitored,
             was_writable,
             gone,
             node,
@@ -222,6 +226,9 @@ impl Left {
 
         if node.is_some() {
             space.hide_page(shown);
+            if let Some(monitored) = monitored {
+                space.hide_page(monitored);
+            }
         } else if was_writable {
             space.forbid_stores(shown);
         }
@@ -275,10 +282,10 @@ impl Pages {
     pub(super) fn key(fence: &Fence, stores: bool) -> Key {
         let page = Arc::as_ptr(fence.storage().page()).addr();
 
-        match fence.storage() {
-            FenceStorage::Own { .. } => page,
+        match fence.storage().is_common() {
+            false => page,
             // A pointer to words has a bit for that.
-            FenceStorage::Pooled { .. } => page | usize::from(!stores),
+            true => page | usize::from(!stores),
         }
     }
 
@@ -322,6 +329,7 @@ impl Pages {
         page.writers += u32::from(stores);
         Ok(Entered {
             shown: page.shown,
+            monitored: page.monitored,
             tell: stores && !page.is_writable,
             is_new,
         })
@@ -360,6 +368,7 @@ impl Pages {
 
         let mut left = Left {
             shown: page.shown,
+            monitored: page.monitored,
             was_writable,
             gone,
             node: None,

@@ -20,7 +20,10 @@ use crate::{
         process::Process,
         quota::account::ObjectCharge,
         stats::ObjectKind,
-        sync::fence::Fence,
+        sync::{
+            fence::Fence,
+            native_fence::Words, //
+        },
         tables::Tables, //
     },
     error::{
@@ -110,7 +113,7 @@ impl Process {
             tables.globals.clone(),
             ObjectCharge::new(&self.account)?,
         );
-        let fence = Fence::new(header, storage, false)?;
+        let fence = Fence::new(header, Words::Monitored(storage), false)?;
 
         Ok(Strong::first(Object::Fence(fence)))
     }

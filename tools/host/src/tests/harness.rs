@@ -23,7 +23,7 @@ use std::sync::{atomic::fence, Mutex, MutexGuard};
 use crate::{
     logic::{
         wait_set::{Mode, WaitEnd, WaitSet},
-        waiters::{EnqueueResult, Sweep, WaitKey, WaitMap, Waiters, WouldRewind},
+        waiters::{EnqueueResult, MonitoredValue, Sweep, WaitKey, WaitMap, Waiters, WouldRewind},
     },
     platform::{load_acquire, word64, Word64},
 };
@@ -115,6 +115,25 @@ impl WaitMap for Tree {
 
     fn name(wait: Arc<Wait>, key: WaitKey) -> Node {
         Node { key, wait }
+    }
+}
+
+/// MonitoredValue, with or without the barrier of update_mv.
+struct Monitored<'a> {
+    word: &'a Word64,
+    barrier: bool,
+}
+
+impl MonitoredValue for Monitored<'_> {
+    fn load(&self) -> u64 {
+        self.word.load(Relaxed)
+    }
+
+    fn store(&self, value: u64) {
+        self.word.store(value, Relaxed);
+        if self.barrier {
+            fence(SeqCst);
+        }
     }
 }
 
@@ -223,33 +242,47 @@ impl Fence {
             fence(SeqCst);
         }
         if value > monitored.load(Relaxed) {
-            self.monitor(monitored, true);
+            self.interrupt(monitored);
         }
     }
 
-    /// Moves MonitoredValue to what the waiters want, and looks at the word again (FEN-72) until
-    /// nothing changes; `barrier` is the one of update_mv. For who has queued a wait, and for an
-    /// interrupt.
-    pub(super) fn monitor(&self, monitored: &Word64, barrier: bool) {
-        let mut due = Tree::default();
+    /// What the worker does after an interrupt.
+    fn interrupt(&self, monitored: &Word64) {
         let mut waiters = self.lock();
+        let rest = waiters.sample(&self.current);
+
+        if rest.is_some() {
+            self.reap(waiters, rest, monitored, true);
+        }
+    }
+
+    /// Waiters were queued or taken out: MonitoredValue follows (FEN-72). `barrier` is the one of
+    /// update_mv.
+    pub(super) fn monitor(&self, monitored: &Word64, barrier: bool) {
+        self.reap(self.lock(), None, monitored, barrier);
+    }
+
+    fn reap(
+        &self,
+        mut waiters: MutexGuard<'_, Waiters<Tree>>,
+        mut rest: Option<Sweep>,
+        monitored: &Word64,
+        barrier: bool,
+    ) {
+        let mut due = Tree::default();
+        let monitored = Monitored {
+            word: monitored,
+            barrier,
+        };
 
         loop {
-            let mut rest = waiters.sample(&self.current);
-
-            while let Some(sweep) = rest {
-                rest = waiters.sweep(sweep, &mut due);
-            }
-
-            let wanted = waiters.monitored();
-
-            if monitored.load(Relaxed) == wanted {
-                break;
-            }
-            monitored.store(wanted, Relaxed);
-            if barrier {
-                fence(SeqCst);
-            }
+            rest = match rest {
+                Some(sweep) => waiters.sweep(sweep, &mut due),
+                None => match waiters.settle(&self.current, &monitored) {
+                    None => break,
+                    more => more,
+                },
+            };
         }
         drop(waiters);
         deliver(due, WaitSet::satisfy);

@@ -469,6 +469,33 @@ fn fen_72_two_engine_signals_against_a_registration() {
     });
 }
 
+/// FEN-85, FEN-86, M8, M14: a wait is given up, which raises MonitoredValue, while an engine stores
+/// what another one waits for.
+#[test]
+fn fen_86_a_cancelled_wait_against_an_engine() {
+    explore_within(Some(3), || {
+        let fence = Fence::new(0);
+        let monitored = Arc::new(word64(NOBODY_WAITS));
+        let waits = [1, 2].map(|value| {
+            let wait = Wait::start(Any, &[(&fence, value)]);
+
+            fence.monitor(&monitored, true);
+            wait
+        });
+        let engine = {
+            let (fence, monitored) = (fence.clone(), monitored.clone());
+
+            spawn(move || fence.engine_signal(&monitored, 2, true))
+        };
+
+        waits[0].cancel();
+        fence.monitor(&monitored, true);
+        engine.join().unwrap();
+        assert_satisfied(&waits[1], &[&fence]);
+        assert_eq!(load_acquire(&monitored), NOBODY_WAITS, "FEN-80 (e)");
+    });
+}
+
 /// Both fences of a wait for any go at once: the wait ends exactly once.
 #[test]
 fn fen_28_both_fences_orphaned_at_once() {

@@ -2,6 +2,7 @@
 
 //! Flags and contents of new synchronisation objects, and the rights of their handles.
 
+use crate::logic::feature::{FeatureSet, HWSCH, KMD_SIGNAL_CPU_EVENT, NATIVE_FENCE};
 use crate::logic::sync_flags::{Contents, Creation, Rights, Sharing, Unusable};
 use crate::logic::Invalid;
 
@@ -175,7 +176,7 @@ fn fen_5_contents_of_a_creation() {
     ] {
         let creation = Creation::new(contents, flags).expect("good flags");
         assert_eq!(
-            creation.check_contents(has_engines, false),
+            creation.check_contents(has_engines, FeatureSet::NONE),
             expected,
             "{contents:?} {flags:#x}"
         );
@@ -183,5 +184,43 @@ fn fen_5_contents_of_a_creation() {
     // CPU-6: with the feature there are CPU events.
     let event = Creation::new(notification, BY_KMD).expect("good flags");
 
-    assert_eq!(event.check_contents(has_engines, true), Ok(()));
+    let events = FeatureSet::of(&[KMD_SIGNAL_CPU_EVENT]);
+
+    assert_eq!(event.check_contents(has_engines, events), Ok(()));
+
+    // FEN-113, FEN-130, FEN-131, FEN-135.
+    let all = FeatureSet::of(&[HWSCH, NATIVE_FENCE]);
+    let native = |engines, ty| Contents::NativeFence {
+        value: 7,
+        engines,
+        ty,
+    };
+
+    for (contents, flags, features, expected) in [
+        (native(0, 0), 0, all, Ok(())),
+        (native(1, 0), 0, all, Ok(())),
+        (
+            native(0, 0),
+            0,
+            FeatureSet::NONE,
+            Err(Unusable::NotSupported),
+        ),
+        (native(2, 0), 0, all, Err(Unusable::Invalid)),
+        (native(0, 1), 0, all, Err(Unusable::Invalid)),
+        (native(0, 2), 0, all, Err(Unusable::Invalid)),
+        (
+            native(0, 0),
+            SHARED | NT | CROSS_ADAPTER,
+            all,
+            Err(Unusable::NotSupported),
+        ),
+    ] {
+        let creation = Creation::new(contents, flags).expect("good flags");
+
+        assert_eq!(
+            creation.check_contents(has_engines, features),
+            expected,
+            "{contents:?} {flags:#x}"
+        );
+    }
 }
