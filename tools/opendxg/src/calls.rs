@@ -84,6 +84,8 @@ self_contained! {
     D3DKMT_OPENSYNCOBJECTFROMNTHANDLE
     D3DKMT_OPENSYNCOBJECTFROMNTHANDLE2
     D3DKMT_DESTROYSYNCHRONIZATIONOBJECT
+    D3DKMT_CREATENATIVEFENCE
+    D3DKMT_OPENNATIVEFENCEFROMNTHANDLE
     D3DKMT_CREATESYNCFILE
     d3dkmt_waitsyncfile
     d3dkmt_opensyncobjectfromsyncfile
@@ -202,6 +204,28 @@ pub(crate) fn create_monitored_fence(
     // SAFETY: the driver mapped the value there for as long as the object is open in this process,
     // and the caller keeps value and object together.
     unsafe { FenceValue::at(address) }.ok_or(Error::Protocol("fence without a value mapping"))
+}
+
+/// CreateNativeFence; also returns where CurrentValue is mapped.
+pub(crate) fn create_native_fence(
+    node: &Node,
+    arg: &mut D3DKMT_CREATENATIVEFENCE,
+) -> Result<FenceValue> {
+    call(node, arg)?;
+    // SAFETY: as in `create_monitored_fence`.
+    let value = unsafe { FenceValue::at(arg.Info.NativeFenceMapping.CurrentValueCpuVa) };
+    value.ok_or(Error::Protocol("fence without a value mapping"))
+}
+
+/// OpenNativeFenceFromNtHandle; also returns where CurrentValue is mapped.
+pub(crate) fn open_native_fence(
+    node: &Node,
+    arg: &mut D3DKMT_OPENNATIVEFENCEFROMNTHANDLE,
+) -> Result<FenceValue> {
+    call(node, arg)?;
+    // SAFETY: as in `create_monitored_fence`.
+    let value = unsafe { FenceValue::at(arg.NativeFenceMapping.CurrentValueCpuVa) };
+    value.ok_or(Error::Protocol("fence without a value mapping"))
 }
 
 /// OpenSyncObjectFromNtHandle2; also returns where the value is mapped if it is a monitored fence.

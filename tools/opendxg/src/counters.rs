@@ -41,11 +41,21 @@ impl Counters {
     /// last object of the adapter is gone.
     pub const ADAPTERS: &str = "/sys/kernel/debug/opendxg/adapters";
 
+    /// Where the driver shows what there was of native fences, in files of the same names.
+    pub const NATIVE_FENCES: &str = "/sys/kernel/debug/opendxg/native-fences";
+
     /// What exists of an adapter, also of a removed one, by name: `objects`, `handles`, `shares`,
     /// `bytes` and so on. Of processes, keyed mutexes, waits and pages of fence values there are
     /// totals only. Only root may read it.
     pub fn of_adapter(luid: Luid) -> Result<BTreeMap<String, u64>> {
         FdInfo::parse(&read(&Path::new(Self::ADAPTERS).join(luid.to_string()))?).numbers()
+    }
+
+    /// What there was of native fences on an adapter, by name: `interrupts`, `spurious` and so on.
+    /// These only rise. Only root may read it.
+    pub fn of_native_fences(luid: Luid) -> Result<BTreeMap<String, u64>> {
+        let path = Path::new(Self::NATIVE_FENCES).join(luid.to_string());
+        FdInfo::parse(&read(&path)?).numbers()
     }
 
     /// Reads the counters behind an open node, and the totals.

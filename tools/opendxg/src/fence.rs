@@ -115,6 +115,11 @@ impl MonitoredFence {
         self.object.destroy()
     }
 
+    /// The object without the mapped value.
+    pub fn into_object(self) -> SyncObject {
+        self.object
+    }
+
     /// Gives the handle away: nobody destroys it until the process ends.
     pub fn into_raw(self) -> LocalHandle {
         self.object.into_raw()

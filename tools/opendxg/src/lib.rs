@@ -6,6 +6,7 @@
 //! | [`Dxg`] | the open device node |
 //! | [`Adapter`], [`Device`], [`Context`] | the chain of objects work belongs to |
 //! | [`MonitoredFence`] | a 64-bit value to raise and to wait for; reading it is one load |
+//! | [`NativeFence`] | the same, which the GPU waits for by itself |
 //! | [`SyncObject`] | any synchronisation object: mutex, semaphore, legacy fence, … |
 //! | [`FenceValues`] | several fences for one wait or signal |
 //! | [`Resource`], [`Allocation`] | memory, and what is shared of it as a whole |
@@ -107,6 +108,7 @@ mod handle;
 mod hw_queue;
 mod ioctl;
 mod keyed_mutex;
+mod native_fence;
 #[cfg(feature = "raw")]
 pub mod node;
 #[cfg(not(feature = "raw"))]
@@ -161,6 +163,7 @@ pub use guid::{Guid, ParseGuidError};
 pub use handle::{GlobalHandle, LocalHandle, NtHandle};
 pub use hw_queue::HwQueue;
 pub use keyed_mutex::{Acquired, KeyedMutex, KeyedMutexGuard, Timeout};
+pub use native_fence::NativeFence;
 pub use node::Protocol;
 pub use object::{AnyObject, Object, ObjectInfo, ObjectKind, ObjectRef, Target};
 pub use pages::Pages;

@@ -17,6 +17,7 @@ assert_impl_all!(HwQueue<'static>: Send, Sync);
 assert_impl_all!(Doorbell<'static>: Send, Sync);
 assert_impl_all!(PagingQueue: Send, Sync);
 assert_impl_all!(MonitoredFence: Send, Sync);
+assert_impl_all!(NativeFence: Send, Sync);
 assert_impl_all!(FenceValues: Send, Sync, Clone, Default);
 assert_impl_all!(SyncObject: Send, Sync);
 assert_impl_all!(KeyedMutex: Send, Sync);
@@ -115,6 +116,7 @@ assert_not_impl_any!(Pages: Clone, Copy);
 assert_not_impl_any!(Resource: Clone, Copy);
 assert_not_impl_any!(KeyedMutex: Clone, Copy);
 assert_not_impl_any!(MonitoredFence: Clone, Copy);
+assert_not_impl_any!(NativeFence: Clone, Copy);
 assert_not_impl_any!(EventFd: Copy);
 assert_not_impl_any!(NtHandle: Copy);
 

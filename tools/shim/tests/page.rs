@@ -51,8 +51,8 @@ const REASONS: [(&str, &str); 7] = [
         "SetProcessSchedulingPriorityClass GetProcessSchedulingPriorityClass",
     ),
     (
-        "comes with native fences",
-        "CreateNativeFence OpenNativeFenceFromNtHandle GetNativeFenceLogDetail",
+        "comes with their logs",
+        "GetNativeFenceLogDetail",
     ),
     (
         "which processes of other users it may show is not decided",

@@ -46,6 +46,9 @@ pub enum Interrupt {
     Confirm,
     /// Without looking at the memory.
     Always,
+    /// Nothing is written: if the value is above MonitoredValue, which is at the address of the
+    /// packet, the interrupt of its native fence.
+    AboveMonitored(u64),
 }
 
 impl Interrupt {
@@ -57,6 +60,7 @@ impl Interrupt {
             Self::AfterData => 2,
             Self::Confirm => 3,
             Self::Always => 4,
+            Self::AboveMonitored(_) => 6,
         }
     }
 }
@@ -64,7 +68,10 @@ impl Interrupt {
 impl Pm4 {
     /// RELEASE_MEM: when all that came before is done, writes to `address`, then interrupts.
     pub fn release(self, address: u64, data: Data, interrupt: Interrupt) -> Self {
-        let (selector, value) = data.parts();
+        let (selector, value) = match interrupt {
+            Interrupt::AboveMonitored(value) => (0, value),
+            _ => data.parts(),
+        };
         let [low, high] = halves(address);
         let [value_low, value_high] = halves(value);
         let select = (selector << 29) | (interrupt.number() << 24);
@@ -75,6 +82,23 @@ impl Pm4 {
     /// RELEASE_MEM that signals a monitored fence: its value is at `address`.
     pub fn signal(self, address: u64, value: u64) -> Self {
         self.release(address, Data::Full(value), Interrupt::AfterData)
+    }
+
+    /// ODX_SIGNAL_FENCE: signals a native fence whose CurrentValue is at `address`, and interrupts
+    /// if somebody on the CPU waits for that.
+    pub fn signal_native(self, address: u64, value: u64) -> Self {
+        self.native(opcode::SIGNAL_FENCE, address, value)
+    }
+
+    /// ODX_WAIT_FENCE: waits until a native fence has reached a value.
+    pub fn wait_native(self, address: u64, value: u64) -> Self {
+        self.native(opcode::WAIT_FENCE, address, value)
+    }
+
+    fn native(self, opcode: u8, address: u64, value: u64) -> Self {
+        let [low, high] = halves(address);
+        let [value_low, value_high] = halves(value);
+        self.packet(opcode, &[0, low, high, value_low, value_high, 0, 0, 0, 0])
     }
 
     /// ACQUIRE_MEM: a full barrier.
