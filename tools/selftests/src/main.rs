@@ -68,6 +68,8 @@ mod t_many_adapters;
 mod t_mmap;
 #[path = "bin/t-names/main.rs"]
 mod t_names;
+#[path = "bin/t-native-fences/main.rs"]
+mod t_native_fences;
 #[path = "bin/t-negative/main.rs"]
 mod t_negative;
 #[path = "bin/t-nt-handle/main.rs"]
@@ -108,7 +110,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 50] = [
+const PROGRAMS: [(&str, fn()); 51] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -142,6 +144,7 @@ const PROGRAMS: [(&str, fn()); 50] = [
     ("t-many-adapters", t_many_adapters::main),
     ("t-mmap", t_mmap::main),
     ("t-names", t_names::main),
+    ("t-native-fences", t_native_fences::main),
     ("t-negative", t_negative::main),
     ("t-nt-handle", t_nt_handle::main),
     ("t-open", t_open::main),

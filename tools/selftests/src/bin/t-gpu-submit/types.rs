@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which call takes which type of object: the table of section 2.6 (FEN-50).
 
-use opendxg::raw::{Argument, Errno, Raw};
+use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
-use opendxg::{Device, EventFd, Status, SyncFlags, SyncKind, SyncObject};
+use opendxg::{Access, Device, EventFd, Status, SyncFlags, SyncKind, SyncObject};
 use selftests::call::refused;
 use selftests::gpu::Gpu;
-use selftests::{ensure, ensure_eq, fixture, Suite, TestResult};
+use selftests::soft_adapter::SoftAdapter;
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 const OK: Status = Status::SUCCESS;
 const IP: Status = Status::INVALID_PARAMETER;
@@ -33,7 +34,7 @@ type Row = (
     fn(&Device, &EventFd) -> opendxg::Result<SyncObject>,
 );
 
-const ROWS: [Row; 5] = [
+const ROWS: [Row; 6] = [
     ("mutex", [IP, IP, OK, OK, OK, OK, IP, IP], |device, _| {
         let kind = SyncKind::Mutex {
             initially_owned: false,
@@ -64,6 +65,14 @@ const ROWS: [Row; 5] = [
         },
     ),
     (
+        "native fence",
+        [OK, OK, OK, OK, IP, IP, OK, OK],
+        |device, _| {
+            let fence = device.create_native_fence(1)?;
+            Ok(fence.into_object())
+        },
+    ),
+    (
         "monitored fence",
         [OK, OK, OK, OK, IP, IP, OK, OK],
         |device, _| {
@@ -81,7 +90,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
     });
     rows.test("FEN-50 hContext 0, foreign or of another process", contexts)
         .test(
-            "FEN-38 FEN-50 FEN-113 GPU-113 without native fences no CPU signal is the miniport's",
+            "FEN-38 FEN-50 FEN-113 FEN-115 GPU-113 an adapter without native fences",
             no_native_fence,
         )
 }
@@ -269,7 +278,10 @@ fn contexts() -> TestResult {
 /// The adapter does not have the feature, and every way to a native fence is closed. So the fences
 /// that a CPU signal can name are those to which the OS part stores by itself.
 fn no_native_fence() -> TestResult {
-    let gpu = Gpu::new()?;
+    let soft = SoftAdapter::new("without-native")?;
+    soft.set("native_fences", "0")?;
+    soft.set("enabled", "1")?;
+    let gpu = Gpu::on(&soft.device()?, 0)?;
     let raw = fixture::raw()?;
     ensure!(
         !gpu.device()
@@ -277,9 +289,11 @@ fn no_native_fence() -> TestResult {
             .feature(DXGK_FEATURE_NATIVE_FENCE)?
             .enabled
     );
-    let mut native = D3DKMT_CREATENATIVEFENCE::zeroed();
-    native.hDevice = gpu.device().handle().0;
-    ensure_eq!(raw.exec(&mut native), Err(Errno::NOTTY));
+    fails_with(gpu.device().create_native_fence(0), Status::NOT_SUPPORTED)?;
+    let elsewhere = fixture::device()?.create_shareable_native_fence(0)?;
+    let handle = elsewhere.share(Access::ALL)?;
+    let opened = gpu.device().open_native_fence(&handle, SyncFlags::empty());
+    fails_with(opened, Status::NOT_SUPPORTED)?;
     let mut create = D3DKMT_CREATESYNCHRONIZATIONOBJECT2::zeroed();
     create.hDevice = gpu.device().handle().0;
     create.Info.Type = D3DDDI_NATIVE_FENCE;
@@ -287,5 +301,6 @@ fn no_native_fence() -> TestResult {
     let fence = gpu.device().create_fence(0)?;
     fence.signal(7)?;
     ensure_eq!(fence.value(), 7);
-    Ok(())
+    drop((fence, gpu));
+    soft.remove()
 }

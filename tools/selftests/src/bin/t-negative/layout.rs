@@ -15,13 +15,20 @@ const LAYOUT: &str = include_str!(concat!(
 ));
 
 /// Structs that are part of an argument struct, and where they begin in it.
-const NESTED: [(&str, &str, usize); 2] = [
+const NESTED: [(&str, &str, usize); 5] = [
     (
         "D3DKMT_CREATESYNCHRONIZATIONOBJECT2",
         "D3DDDI_SYNCHRONIZATIONOBJECTINFO2",
         8,
     ),
     ("opendxg_share_objects", "D3DKMT_SHAREOBJECTS", 0),
+    ("D3DKMT_CREATENATIVEFENCE", "D3DDDI_NATIVEFENCEINFO", 72),
+    ("D3DKMT_CREATENATIVEFENCE", "D3DDDI_NATIVEFENCEMAPPING", 96),
+    (
+        "D3DKMT_OPENNATIVEFENCEFROMNTHANDLE",
+        "D3DDDI_NATIVEFENCEMAPPING",
+        24,
+    ),
 ];
 
 /// Calls that queues carry out later.

@@ -11,6 +11,7 @@ mod gpu_memory;
 mod info;
 mod keyed_mutex;
 mod name;
+mod native_fence;
 mod object;
 mod open;
 mod placement;
@@ -375,6 +376,7 @@ fn described() -> impl Iterator<Item = &'static Described> {
         info::FORMS.as_flattened(),
         weak::FORMS,
         name::FORMS,
+        native_fence::FORMS,
         keyed_mutex::FORMS,
         queue::FORMS,
         queued::FORMS,

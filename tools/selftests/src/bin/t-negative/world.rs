@@ -6,8 +6,8 @@ use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::D3DKMT_SUBMITSIGNALSYNCOBJECTSTOHWQUEUE;
 use opendxg::{
     Access, Adapter, Context, Device, Dxg, EventFd, FencePoint, FenceValues, KeyedMutex,
-    LocalHandle, MonitoredFence, NtHandle, Object as _, Resource, ShareOptions, SyncFile,
-    SyncFlags, SyncKind, SyncObject, WeakRef,
+    LocalHandle, MonitoredFence, NativeFence, NtHandle, Object as _, Resource, ShareOptions,
+    SyncFile, SyncFlags, SyncKind, SyncObject, WeakRef,
 };
 use selftests::call::succeeds;
 use selftests::child::{Child, Gate};
@@ -114,6 +114,9 @@ pub(crate) struct World {
     other: Option<(Child, Gate)>,
     second: Option<MonitoredFence>,
     pub(crate) shared: NtHandle,
+    /// That of a native fence, which is open, too.
+    pub(crate) shared_native: NtHandle,
+    _native: NativeFence,
     pub(crate) point: FencePoint,
     /// The fence with its value.
     pub(crate) sync_file: SyncFile,
@@ -163,6 +166,8 @@ impl World {
         let device = adapter.create_device()?;
         let fence = device.create_shareable_fence(VALUE)?;
         let shared = fence.share(Access::ALL)?;
+        let native = device.create_shareable_native_fence(0)?;
+        let shared_native = native.share(Access::ALL)?;
         let kind = SyncKind::Semaphore {
             max_count: 1,
             initial_count: 1,
@@ -238,6 +243,8 @@ impl World {
             device,
             fence,
             shared,
+            shared_native,
+            _native: native,
             pending,
             second,
             other,

@@ -14,7 +14,7 @@ use selftests::user::{become_user, needs_root, USER};
 use selftests::{ensure, ensure_eq, fails_with, fixture, module, Failure, Suite, TestResult};
 
 /// What can be configured.
-const CONFIGURATION: [&str; 8] = [
+const CONFIGURATION: [&str; 9] = [
     "local_memory",
     "system_memory",
     "nodes",
@@ -23,6 +23,7 @@ const CONFIGURATION: [&str; 8] = [
     "profile",
     "idle_updates",
     "use_64kb_pages",
+    "native_fences",
 ];
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
@@ -84,6 +85,7 @@ fn configured() -> TestResult {
     ensure_eq!(soft.get("profile")?, "vram4");
     ensure_eq!(soft.get("idle_updates")?, "0");
     ensure_eq!(soft.get("use_64kb_pages")?, "0");
+    ensure_eq!(soft.get("native_fences")?, "1");
     errs(soft.get("luid"), Errno::NODEV)?;
     for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
         soft.set("local_memory", &format!("{local}\n"))?;
