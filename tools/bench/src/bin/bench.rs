@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    cpu_events, crowd, doorbells, gpu, idle, lifecycle, objects, open, ping_pong, population,
-    process, queued_wait, resets, satisfied, signal, sync_files, waiters, Bench,
+    cpu_events, crowd, doorbells, gpu, idle, lifecycle, native_fences, objects, open, ping_pong,
+    population, process, queued_wait, resets, satisfied, signal, sync_files, waiters, Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -203,6 +203,10 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     }
     if wants(doorbells::SHARED) {
         doorbells::shared(runner, &mut bench, options.plan(30, 64, 20));
+    }
+    if wants(native_fences::SIGNALS) || wants(native_fences::WAKE) {
+        let plan = options.plan(50, 20, 15);
+        counts.extend(native_fences::measure(runner, &bench, plan));
     }
     if wants("queued-wait") {
         let plan = options.plan(50, 5, 15);

@@ -5,6 +5,7 @@ use crate::subjects::cpu_events::{self, names_of_events::*};
 use crate::subjects::doorbells::{names_of_rings::*, SHARED, START};
 use crate::subjects::gpu::names_of_work::*;
 use crate::subjects::names::*;
+use crate::subjects::native_fences::{self, names_of_native::*};
 use crate::subjects::objects::operations::{self, *};
 use crate::subjects::resets::{self, names_of_resets::*};
 use crate::subjects::{crowd, doorbells, gpu, population, waiters};
@@ -129,6 +130,9 @@ const FIXED: &[Row] = &[
     row("queued-wait", HOP, NEXT, None, "what it costs to go on in another engine"),
     row("queued-wait", STORE, HOP, None, "the engine stores to the fence itself"),
     row("queued-wait", POLL, HOP, None, "the engines look at memory again and again"),
+    row("queued-wait", NATIVE_HOP, HOP, Some(0.1), "nobody but the two engines takes part"),
+    row("queued-wait", NATIVE_HOP, POLL, None, "a queue that waits is told, and gives its engine to others"),
+    row(native_fences::WAKE, NATIVE, MONITORED, None, "the interrupt names the fence"),
     row("process", BESIDE_OWNER, THREAD, Some(1.01), "who owns nothing pays nothing"),
     row("process", CHILD_OPENS, CHILD, None, "open, the process's objects, its end"),
     row("process", CHILD_OPENS, CHILD_OPENS_NTSYNC, None, ""),
@@ -243,6 +247,23 @@ pub fn all() -> Vec<Row> {
         unit: None,
         target: None,
         note: "each ring takes the doorbell from another queue, by the number of queues",
+    }));
+    let [none, many] = native_fences::WAITERS;
+    rows.push(flat(
+        native_fences::SIGNALS,
+        NATIVE,
+        none,
+        many,
+        FLAT,
+        "flat: nobody is looked at who waits for more",
+    ));
+    rows.extend(native_fences::WAITERS.map(|at| Row {
+        group: native_fences::SIGNALS,
+        ours: (NATIVE, at),
+        theirs: (MONITORED, at),
+        unit: None,
+        target: None,
+        note: "no interrupt, by the number of waits for higher values",
     }));
     let (few, many) = (gpu::QUEUES[0], gpu::QUEUES[gpu::QUEUES.len() - 1]);
     for name in [HW_QUEUE, COMMAND] {

@@ -48,6 +48,8 @@ pub mod names_of_work {
     pub const STORE: &str = "another engine, its own store";
     /// Two command buffers that wait for each other by their packets.
     pub const POLL: &str = "another engine, waiting packets";
+    /// The same with packets of native fences, which look once.
+    pub const NATIVE_HOP: &str = "another engine, native fences";
     /// The next command buffer of the same queue.
     pub const NEXT: &str = "same queue";
     /// An engine copies.

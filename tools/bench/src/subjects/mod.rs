@@ -8,6 +8,7 @@ pub mod doorbells;
 pub mod gpu;
 pub mod idle;
 pub mod lifecycle;
+pub mod native_fences;
 pub mod objects;
 pub mod open;
 pub mod ping_pong;

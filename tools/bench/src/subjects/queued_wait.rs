@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use opendxg::pm4::{Atomic, Pm4};
-use opendxg::{Context, MonitoredFence};
+use opendxg::{Context, MonitoredFence, NativeFence};
 
 use super::gpu::names_of_work::*;
 use super::gpu::{Work, NODES};
@@ -150,11 +150,72 @@ impl<'a> Poll<'a> {
     }
 }
 
+/// The same with native fences: who waits is told, and nobody looks meanwhile.
+struct Native<'a> {
+    contexts: [Context; 2],
+    fences: [NativeFence; 2],
+    sides: [Commands; 2],
+    end: &'a MonitoredFence,
+    round: Cell<u64>,
+}
+
+impl<'a> Native<'a> {
+    fn new(work: &Work<'_>, end: &'a MonitoredFence) -> Self {
+        let fence = |_| work.device.create_native_fence(0);
+        let fences = NODES.map(|node| fence(node).expect("create a native fence"));
+        let addresses = fences.each_ref().map(|fence| fence.gpu_address());
+        let values = 1..=u64::from(HOPS / 2);
+        let first = values.clone().fold(Pm4::new(), |all, value| {
+            all.signal_native(addresses[0], value)
+                .wait_native(addresses[1], value)
+        });
+        let second = values.fold(Pm4::new(), |all, value| {
+            all.wait_native(addresses[0], value)
+                .signal_native(addresses[1], value)
+        });
+        Self {
+            contexts: NODES.map(|node| work.context(node)),
+            fences,
+            sides: [first, second].map(|side| Commands::new(&work.paging, &side)),
+            end,
+            round: 0.into(),
+        }
+    }
+}
+
+impl Subject for Native<'_> {
+    fn before(&mut self) {
+        for fence in &self.fences {
+            fence.signal_rewind(0).expect("rewind");
+        }
+    }
+
+    fn run(&mut self) {
+        let round = self.round.get() + 1;
+        self.round.set(round);
+        for (context, commands) in self.contexts.iter().zip(&self.sides) {
+            context
+                .submit(commands.address, commands.length)
+                .expect("submit");
+        }
+        // The last hop is on the second side, and the first one waits for it.
+        self.contexts[0]
+            .signal(&one(self.end, round))
+            .expect("queue a signal");
+        self.end.wait(round).expect("wait");
+    }
+
+    fn batch(&self) -> u32 {
+        HOPS
+    }
+}
+
 /// Measures the group `queued-wait`, and counts who is woken.
 pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
     let work = Work::new(bench);
     let (signals, stores) = (Chain::new(&work), Chain::of_stores(&work));
     let end = work.fence();
+    let native_end = work.fence();
     let poll = Poll::new(&work, &end);
     let (context, fence) = (work.context(NODES[0]), work.fence());
     let mut value = 0;
@@ -172,6 +233,7 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
         Participant::new(HOP, Hops(|| signals.run())),
         Participant::new(STORE, Hops(|| stores.run())),
         Participant::new(POLL, Hops(|| poll.run())),
+        Participant::new(NATIVE_HOP, Native::new(&work, &native_end)),
         Participant::new(NEXT, next),
     ];
     runner.group(

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Native fences: what a signal of an engine costs while others wait for it, and how long it takes
+//! until the client runs that waits (FEN-67, FEN-68, FEN-84).
+
+use std::cell::Cell;
+
+use opendxg::pm4::Pm4;
+use opendxg::{Context, Counters, EventFd, MonitoredFence, NativeFence};
+
+use super::gpu::{Work, NODES};
+use super::Bench;
+use crate::gpu::{one, Commands};
+use crate::measure::{Participant, Plan, Runner, Subject};
+use crate::result::Count;
+
+/// The group of signals that nobody is woken by.
+pub const SIGNALS: &str = "native-signal";
+/// The group of signals that somebody waits for.
+pub const WAKE: &str = "native-wake";
+/// Numbers of waiters for values that do not come.
+pub const WAITERS: [u64; 2] = [0, 4096];
+
+/// Names of participants.
+pub mod names_of_native {
+    /// ODX_SIGNAL_FENCE.
+    pub const NATIVE: &str = "native fence";
+    /// RELEASE_MEM with an interrupt.
+    pub const MONITORED: &str = "monitored fence";
+}
+use names_of_native::*;
+
+/// Signals of one command buffer.
+const BURST: u64 = 256;
+/// Waiters wait for this value, and for those above it.
+const FAR: u64 = 1 << 32;
+/// Signals that are counted.
+const COUNTED: u64 = 100_000;
+
+/// Signals in a row, which wake nobody.
+struct Signals<'a> {
+    context: &'a Context,
+    commands: Commands,
+    end: MonitoredFence,
+    round: Cell<u64>,
+}
+
+impl<'a> Signals<'a> {
+    fn new(work: &Work<'_>, context: &'a Context, signal: impl Fn(Pm4, u64) -> Pm4) -> Self {
+        let packets = (1..=BURST).fold(Pm4::new(), signal);
+        Self {
+            context,
+            commands: Commands::new(&work.paging, &packets),
+            end: work.fence(),
+            round: 0.into(),
+        }
+    }
+}
+
+impl Subject for Signals<'_> {
+    fn run(&mut self) {
+        let round = self.round.get() + 1;
+        self.round.set(round);
+        let Commands {
+            address, length, ..
+        } = self.commands;
+        self.context.submit(address, length).expect("submit");
+        let end = one(&self.end, round);
+        self.context.signal(&end).expect("queue a signal");
+        self.end.wait(round).expect("wait");
+    }
+
+    fn batch(&self) -> u32 {
+        BURST as u32
+    }
+}
+
+/// A signal, and a thread that waits for it.
+struct Woken<'a> {
+    context: &'a Context,
+    fence: &'a MonitoredFence,
+    commands: Commands,
+}
+
+impl<'a> Woken<'a> {
+    fn new(work: &Work<'_>, context: &'a Context, fence: &'a MonitoredFence, signal: Pm4) -> Self {
+        Self {
+            context,
+            fence,
+            commands: Commands::new(&work.paging, &signal),
+        }
+    }
+}
+
+impl Subject for Woken<'_> {
+    fn before(&mut self) {
+        self.fence.signal_rewind(0).expect("rewind");
+    }
+
+    fn run(&mut self) {
+        let Commands {
+            address, length, ..
+        } = self.commands;
+        self.context.submit(address, length).expect("submit");
+        self.fence.wait(1).expect("wait");
+    }
+}
+
+fn native(work: &Work<'_>) -> NativeFence {
+    let fence = work.device.create_native_fence(0);
+    fence.expect("create a native fence")
+}
+
+/// Measures the groups, and counts interrupts.
+pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
+    let work = Work::new(bench);
+    let context = work.context(NODES[0]);
+    let (fence, monitored) = (native(&work), work.fence());
+    let of_native = |all: Pm4, value| all.signal_native(fence.gpu_address(), value);
+    let of_monitored = |all: Pm4, value| all.signal(monitored.gpu_address(), value);
+    let mut all = Vec::new();
+    for count in WAITERS {
+        all.push(Participant::at(
+            NATIVE,
+            count,
+            Signals::new(&work, &context, of_native),
+        ));
+        all.push(Participant::at(
+            MONITORED,
+            count,
+            Signals::new(&work, &context, of_monitored),
+        ));
+    }
+    let event = EventFd::new().expect("make an eventfd");
+    let mut waiting = 0;
+    runner.staged_group(
+        SIGNALS,
+        "a signal of an engine, while N waits for higher values exist",
+        plan,
+        all,
+        |count| {
+            for value in waiting..count {
+                for fence in [&*fence, &monitored] {
+                    fence.wait_async(FAR + value, &event).expect("wait");
+                }
+            }
+            waiting = waiting.max(count);
+        },
+    );
+    let counts = interrupts_of(&work, &context);
+    let (fence, monitored) = (native(&work), work.fence());
+    let signals = [
+        Pm4::new().signal_native(fence.gpu_address(), 1),
+        Pm4::new().signal(monitored.gpu_address(), 1),
+    ];
+    let [first, second] = signals;
+    let all = vec![
+        Participant::new(NATIVE, Woken::new(&work, &context, &fence, first)),
+        Participant::new(MONITORED, Woken::new(&work, &context, &monitored, second)),
+    ];
+    runner.group(
+        WAKE,
+        "a command buffer that signals a fence, until the thread runs that waits for it",
+        plan,
+        all,
+    );
+    counts
+}
+
+/// Interrupts of signals that nobody waits for.
+fn interrupts_of(work: &Work<'_>, context: &Context) -> Vec<Count> {
+    let luid = work.device.adapter().luid();
+    let counted = || {
+        let counts = Counters::of_native_fences(luid).ok()?;
+        counts.get("interrupts").copied()
+    };
+    let Some(before) = counted() else {
+        return Vec::new();
+    };
+    let fence = native(work);
+    let mut signals = Signals::new(work, context, |all, value| {
+        all.signal_native(fence.gpu_address(), value)
+    });
+    for _ in 0..COUNTED / BURST {
+        signals.run();
+    }
+    let found = counted().map_or(u64::MAX, |after| after - before);
+    vec![Count {
+        what: "interrupts of native fences that nobody waits for".into(),
+        of: COUNTED / BURST * BURST,
+        found,
+        expected: Some(0),
+    }]
+}
