@@ -457,6 +457,11 @@ impl<M: WaitMap> Waiters<M> {
         Some(self.sample(current))
     }
 
+    /// Whether signals do nothing any more.
+    pub fn is_always_signaled(&self) -> bool {
+        self.always_signaled
+    }
+
     /// Leaves the rest of a signal to the worker. Hands it back if an earlier signal has left
     /// something that cannot be combined with it.
     pub fn defer(&mut self, sweep: Sweep) -> Option<Sweep> {

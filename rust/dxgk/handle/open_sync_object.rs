@@ -164,6 +164,8 @@ impl OpenSyncObject {
                             monitored_value: addresses.monitored_gpu,
                         };
 
+                        fence.tell_always_signaled();
+
                         let own = Own::Native {
                             _open: native.open(device, &seen, private_data)?,
                         };

@@ -335,6 +335,18 @@ impl Fence {
         }
     }
 
+    /// A device opens it. If it is always signaled, the KMD is told so again: it could not be told
+    /// while its adapter was reset (FEN-104).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn tell_always_signaled(&self) {
+        let waiters = self.waiters.lock();
+
+        if waiters.is_always_signaled() {
+            self.words.store_always_signaled();
+        }
+    }
+
     /// Releases the waiters that a signal satisfies, `batches` of them; the worker releases the
     /// rest. Called with the fence lock held; drops it.
     #[inline(never)]

@@ -17,6 +17,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("FEN-104 FEN-105 GPU-56 a device in error", in_error)
         .test("FEN-105 a fence that keeps its value", keeps)
+        .test("FEN-104 GPU-95 the adapter is reset", reset)
         .test("FEN-28 FEN-88 destroyed while a wait is pending", destroyed)
         .test("FEN-122 the last opening, and an NT handle", last_handle)
         .test("FEN-143 the adapter is removed", removed)
@@ -51,6 +52,27 @@ fn in_error() -> TestResult {
     there.wait(u64::MAX)?;
     ensure_eq!(Counts::of(&other)?.interrupts(), before);
     Ok(())
+}
+
+fn reset() -> TestResult {
+    let soft = SoftAdapter::enabled("native-reset")?;
+    let gpu = Gpu::on(&soft.device()?, 0)?;
+    let fence = gpu.device().create_shareable_native_fence(1)?;
+    let handle = fence.share(Access::ALL)?;
+    let event = EventFd::new()?;
+    fence.wait_async(5, &event)?;
+    soft.open()?.reset(None)?;
+    ensure_eq!(event.wait(Some(soon()))?, Some(1));
+    ensure_eq!(fence.value(), u64::MAX);
+    // A new device is not in error, and the fence stays what it is.
+    let after = Gpu::on(&soft.device()?, 0)?;
+    let again = after
+        .device()
+        .open_native_fence(&handle, SyncFlags::empty())?;
+    after.run(&signal(&again, 3).append(&wait(&again, 9)))?;
+    ensure_eq!(again.value(), u64::MAX);
+    drop((again, after, handle, fence, gpu));
+    soft.remove()
 }
 
 fn keeps() -> TestResult {
