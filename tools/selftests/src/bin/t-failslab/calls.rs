@@ -137,6 +137,38 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         let flags = SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING;
         create(sweep, D3DDDI_MONITORED_FENCE, flags)
     }),
+    ("CreateNativeFence: in a new common page", |sweep| {
+        native(sweep, SyncFlags::empty())
+    }),
+    (
+        "CreateNativeFence: in a common page that is there",
+        |sweep| {
+            let device = fixture::device()?;
+            let _first = device.create_native_fence(0)?;
+            native(sweep, SyncFlags::empty())
+        },
+    ),
+    ("CreateNativeFence: shareable", |sweep| {
+        native(sweep, SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING)
+    }),
+    ("OpenNativeFenceFromNtHandle with new mappings", |sweep| {
+        let device = fixture::device()?;
+        // Its GPU looks at the pages.
+        let _context = device.create_context(0)?;
+        let fence = device.create_shareable_native_fence(0)?;
+        let nt = fence.share(Access::ALL)?;
+        drop(fence);
+        open_native(sweep, &device, nt.slot())
+    }),
+    (
+        "OpenNativeFenceFromNtHandle with mappings that are there",
+        |sweep| {
+            let device = fixture::device()?;
+            let fence = device.create_shareable_native_fence(0)?;
+            let nt = fence.share(Access::ALL)?;
+            open_native(sweep, &device, nt.slot())
+        },
+    ),
     ("ShareObjects", |sweep| {
         let fence = fixture::device()?.create_shareable_fence(0)?;
         let handle = fence.handle().0;
@@ -259,6 +291,29 @@ fn creation(device: &Device, kind: u32, flags: SyncFlags) -> D3DKMT_CREATESYNCHR
 fn create(sweep: Sweep<'_>, kind: u32, flags: SyncFlags) -> TestResult {
     let device = fixture::device()?;
     let arg = creation(&device, kind, flags);
+    sweep(&mut Plain::new(arg, 1, |raw, arg| {
+        destroy_object(raw, arg.hSyncObject)
+    })?)
+}
+
+/// Makes a native fence on a device of its own, whose GPU looks at its pages.
+fn native(sweep: Sweep<'_>, flags: SyncFlags) -> TestResult {
+    let device = fixture::device()?;
+    let _context = device.create_context(0)?;
+    let mut arg = D3DKMT_CREATENATIVEFENCE::zeroed();
+    arg.hDevice = device.handle().0;
+    arg.Info.Flags = flags.bits();
+    sweep(&mut Plain::new(arg, 1, |raw, arg| {
+        destroy_object(raw, arg.hSyncObject)
+    })?)
+}
+
+/// Opens a native fence.
+fn open_native(sweep: Sweep<'_>, device: &Device, nt: u64) -> TestResult {
+    let mut arg = D3DKMT_OPENNATIVEFENCEFROMNTHANDLE::zeroed();
+    arg.hNtHandle = nt;
+    arg.hDevice = device.handle().0;
+    arg.EngineAffinity = 1;
     sweep(&mut Plain::new(arg, 1, |raw, arg| {
         destroy_object(raw, arg.hSyncObject)
     })?)
