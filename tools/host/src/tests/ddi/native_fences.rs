@@ -65,21 +65,22 @@ fn fen_122_open_comes_after_create_and_close_before_destroy() {
         OpenNativeFence::open(&fence, &device, &class, &SEEN, &mut data)
     };
     let opens = [open().unwrap(), open().unwrap()];
-    let class = Dispatch::under_lock();
     let word = word64(1);
 
-    fence.update_monitored_value(&class, 4, &word).unwrap();
-    assert_eq!((load_acquire(&word), fences.monitored_updates()), (4, 1));
-    for (how, value) in [
-        (CurrentValueUpdate::Store, 9),
-        (CurrentValueUpdate::NotificationOnly, 9),
-        (CurrentValueUpdate::AlwaysSignaled, u64::MAX),
-    ] {
-        fence
-            .update_current_value(&class, value, &word, how)
-            .unwrap();
-        assert_eq!(load_acquire(&word), value);
-    }
+    Dispatch::below(&mut Passive::here(), |class| {
+        fence.update_monitored_value(class, 4, &word).unwrap();
+        assert_eq!((load_acquire(&word), fences.monitored_updates()), (4, 1));
+        for (how, value) in [
+            (CurrentValueUpdate::Store, 9),
+            (CurrentValueUpdate::NotificationOnly, 9),
+            (CurrentValueUpdate::AlwaysSignaled, u64::MAX),
+        ] {
+            fence
+                .update_current_value(class, value, &word, how)
+                .unwrap();
+            assert_eq!(load_acquire(&word), value);
+        }
+    });
     assert_eq!((fences.current_updates(), fences.notifications()), (2, 1));
     assert!(fences.signal(0));
     assert_eq!(told.0.load(Ordering::SeqCst), 1);
