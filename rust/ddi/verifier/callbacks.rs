@@ -91,6 +91,10 @@ impl QueueCallbacks for Verified {
         self.inner.polled(ns);
     }
 
+    fn waits(&self, since_ns: u64) {
+        self.inner.waits(since_ns);
+    }
+
     fn waited(&self, ns: u64) {
         self.inner.waited(ns);
     }
