@@ -219,6 +219,7 @@ MUTANTS = [
     ("allocation_lists.rs", "if one == next", "if one > next", "unit"),
     ("allocation_lists.rs", "own.is_none_or(|own| own == device)\n            && ", "", "unit"),
     ("allocation_lists.rs", "*self.0.get_or_insert(resource) == resource", "{ let _ = resource; true }", "unit"),
+    ("kmd/soft/native_fences.rs", "        // ORDERING: step 1 of GPU-53.\n        full_fence();\n", "", "loom"),
     ("kmd/soft/allocation_data.rs", "data.alignment > MAX_ALIGNMENT", "data.alignment > 2 * MAX_ALIGNMENT", "unit"),
     ("kmd/soft/allocation_data.rs", "!data.alignment.is_power_of_two()", "false", "unit"),
     ("kmd/soft/allocation_data.rs", "|| word(44) != 0", "", "unit"),

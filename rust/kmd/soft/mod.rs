@@ -21,7 +21,7 @@ mod entries;
 mod identity;
 pub mod listed;
 mod memory;
-mod native_fences;
+pub mod native_fences;
 mod nodes;
 mod page_tables;
 pub mod polls;

@@ -65,14 +65,14 @@ use crate::{
 };
 
 /// What wakes an engine, and the fences that it has to look at then.
-pub(super) struct Bell {
+pub struct Bell {
     pub(super) wakeup: BoxedWakeup,
     stored: ShortLock<List<OnEngine>>,
 }
 
 impl Bell {
     /// `None` if there is no memory. May sleep.
-    pub(super) fn new() -> Option<Shared<Self>> {
+    pub fn new() -> Option<Shared<Self>> {
         platform::shared(Self {
             wakeup: platform::wakeup()?,
             stored: platform::short_lock!(List::new(), "soft::Bell::stored")?,
@@ -80,7 +80,7 @@ impl Bell {
     }
 
     /// The next fence that was stored to.
-    pub(super) fn pop(&self) -> Option<(Shared<OnEngine>, FenceIndex)> {
+    pub fn pop(&self) -> Option<(Shared<OnEngine>, FenceIndex)> {
         self.stored.lock().pop()
     }
 
@@ -96,7 +96,7 @@ impl Bell {
 }
 
 /// A fence on one engine.
-pub(super) struct OnEngine {
+pub struct OnEngine {
     /// Its name.
     index: Word32,
     /// The queues of the engine that wait for it, as [`run_list::List::to_word`] has them. The
@@ -243,7 +243,7 @@ struct Open {
 }
 
 /// The native fences of an adapter, and its processes.
-pub(super) struct NativeFences {
+pub struct NativeFences {
     bells: [Option<Shared<Bell>>; ENGINES],
     processes: SharedSlab<Shared<Places>>,
     fences: SharedSlab<Shared<Fence>>,
@@ -257,7 +257,7 @@ fn number(cookie: u64) -> u32 {
 
 impl NativeFences {
     /// None, of an adapter with these engines; `None` if there is no memory. May sleep.
-    pub(super) fn new(bells: [Option<Shared<Bell>>; ENGINES]) -> Option<Self> {
+    pub fn new(bells: [Option<Shared<Bell>>; ENGINES]) -> Option<Self> {
         Some(Self {
             bells,
             processes: platform::short_lock!(Slab::new()?, "soft::NativeFences::processes")?,
@@ -279,7 +279,7 @@ impl NativeFences {
     }
 
     /// CreateNativeFence. May sleep.
-    pub(super) fn create(&self, args: &CreateNativeFenceArgs<'_>) -> KmdResult<NativeFenceCookie> {
+    pub fn create(&self, args: &CreateNativeFenceArgs<'_>) -> KmdResult<NativeFenceCookie> {
         let fence = self.new_fence(args).ok_or(KmdError::NoMemory)?;
         let index = slab::insert(&self.fences, fence.clone()).ok_or(KmdError::NoMemory)?;
 
@@ -398,7 +398,7 @@ impl NativeFences {
     }
 
     /// The queues of an engine that wait for a fence.
-    pub(super) fn waiting(&self, index: FenceIndex, engine: usize) -> run_list::List {
+    pub fn waiting(&self, index: FenceIndex, engine: usize) -> run_list::List {
         self.on_engine(index, engine)
             .map_or(run_list::List::EMPTY, |fence| {
                 run_list::List::from_word(platform::load_acquire(&fence.waiting))
@@ -406,7 +406,7 @@ impl NativeFences {
     }
 
     /// Changes that list. The engine does.
-    pub(super) fn set_waiting(&self, index: FenceIndex, engine: usize, queues: run_list::List) {
+    pub fn set_waiting(&self, index: FenceIndex, engine: usize, queues: run_list::List) {
         if let Some(fence) = self.on_engine(index, engine) {
             platform::store_release(&fence.waiting, queues.to_word());
         }
@@ -428,11 +428,7 @@ impl NativeFences {
     /// UpdateCurrentValuesFromCpu (FEN-102 to FEN-104).
     ///
     /// Context: does not sleep.
-    pub(super) fn update_current_values(
-        &self,
-        updates: &[FenceUpdate<'_>],
-        how: CurrentValueUpdate,
-    ) {
+    pub fn update_current_values(&self, updates: &[FenceUpdate<'_>], how: CurrentValueUpdate) {
         for update in updates {
             let index = FenceIndex(number(update.fence.0));
 

@@ -333,9 +333,11 @@ pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
 /// So many places for things.
 pub(crate) type Places<T, const N: usize> = Box<[Option<T>; N]>;
 
-/// Places with nothing in them.
+/// Places with nothing in them, made where they are: threads of loom have small stacks.
 pub(crate) fn places<T, const N: usize>() -> Option<Places<T, N>> {
-    Some(Box::new([const { None }; N]))
+    let all: Box<[Option<T>]> = (0..N).map(|_| None).collect();
+
+    all.try_into().ok()
 }
 
 /// A shared 64-bit word, such as CurrentValue.

@@ -79,6 +79,8 @@ mod moving;
 mod name;
 #[cfg(not(loom))]
 mod name_mode;
+#[cfg(loom)]
+mod native_fences;
 mod open_rules;
 #[cfg(not(loom))]
 mod page_levels;
