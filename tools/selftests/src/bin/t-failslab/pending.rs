@@ -2,12 +2,12 @@
 //! Sync files that have not signalled, made to fail: points of signals that are queued, and waits
 //! for such points (FEN-161, FEN-165, FEN-166).
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use opendxg::pm4::{Compare, Pm4};
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
-use opendxg::{Context, MonitoredFence, Status, SyncFile};
+use opendxg::{Context, Dxg, FdInfo, MonitoredFence, Status, SyncFile};
 use selftests::call::succeeds;
 use selftests::gpu::{one, reaches, Buffer, Commands, Gpu, PAGE};
 use selftests::sync_file::{ends_with, status, PENDING, SIGNALLED};
@@ -37,6 +37,18 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         |sweep| Pending::sweep(sweep, Kind::Open),
     ),
 ];
+
+/// What a round queues: commands, a signal, a wait and a signal.
+const ITEMS: u64 = 4;
+
+/// How many items the user has queued.
+fn queued_items() -> TestResult<u64> {
+    let node = Dxg::open()?;
+    let info = FdInfo::read(node.as_fd())?;
+    let items = info.get("dxg-user-queued-items").ok_or("no such field")?;
+    let count = items.split_whitespace().next().unwrap_or_default();
+    Ok(count.parse().map_err(|_| "not a number")?)
+}
 
 /// Two contexts. The first one computes until the test ends that, and signals. The second one
 /// waits for the signal, and signals as well.
@@ -80,7 +92,11 @@ impl Held {
         self.gpu.context().signal(&one(first, self.round))?;
         self.second.wait(&one(first, self.round))?;
         self.second.signal(&one(last, self.round))?;
-        eventually("the commands run", || self.gate.get32(RUNS) == 1)
+        eventually("the commands run", || self.gate.get32(RUNS) == 1)?;
+        // What came before goes a little later, and is counted until then.
+        eventually("nothing else is queued", || {
+            queued_items().ok() == Some(ITEMS)
+        })
     }
 
     /// Lets the round come to its end.
