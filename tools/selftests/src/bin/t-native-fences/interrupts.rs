@@ -17,7 +17,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("FEN-67 an interrupt only above MonitoredValue", exact)
         .test("FEN-68 nobody waits: no interrupt", silent)
-        .test("FEN-67 plain packets interrupt in the same way", plain)
+        .test(
+            "GPU-45 FEN-67 plain packets interrupt in the same way",
+            plain,
+        )
         .test("FEN-14 FEN-20 FEN-23 waits of the CPU", waits)
         .test("FEN-31 FEN-32 FEN-33 signals of the CPU", cpu_signals)
         .test(
