@@ -37,32 +37,24 @@ use crate::{
     }, //
 };
 
-/// The callbacks of a queue, as its KMD gets them.
-pub(super) struct Verified {
+/// The callbacks of one object, as its KMD gets them.
+pub(super) struct Verified<C: ?Sized> {
     /// Those of the OS part.
-    inner: Shared<dyn QueueCallbacks>,
+    inner: Shared<C>,
     work: Shared<Work>,
     log: Shared<dyn Log>,
-    /// What the OS part calls the queue.
+    /// What the OS part calls the object.
     id: u64,
 }
 
-impl Verified {
-    /// The callbacks for a KMD; `None` if there is no memory.
-    pub(super) fn around(
-        inner: &Shared<dyn QueueCallbacks>,
-        work: &Shared<Work>,
-        log: &Shared<dyn Log>,
-        id: u64,
-    ) -> Option<Shared<dyn QueueCallbacks>> {
-        let verified: Shared<dyn QueueCallbacks> = platform::shared(Self {
+impl<C: ?Sized> Verified<C> {
+    fn new(inner: &Shared<C>, work: &Shared<Work>, log: &Shared<dyn Log>, id: u64) -> Self {
+        Self {
             inner: inner.clone(),
             work: work.clone(),
             log: log.clone(),
             id,
-        })?;
-
-        Some(verified)
+        }
     }
 
     /// A callback. What breaks a rule is told all the same: the OS part can stand it.
@@ -75,6 +67,30 @@ impl Verified {
             self.log.broken(Rule::BadCallback, entry, self.id);
         }
     }
+}
+
+impl<C: ?Sized> Drop for Verified<C> {
+    fn drop(&mut self) {
+        platform::cmpxchg(&self.work.released, 0, 1);
+    }
+}
+
+/// The callbacks of a queue.
+pub(super) type VerifiedQueue = Verified<dyn QueueCallbacks>;
+
+impl VerifiedQueue {
+    /// The callbacks for a KMD; `None` if there is no memory.
+    pub(super) fn around(
+        inner: &Shared<dyn QueueCallbacks>,
+        work: &Shared<Work>,
+        log: &Shared<dyn Log>,
+        id: u64,
+    ) -> Option<Shared<dyn QueueCallbacks>> {
+        let verified: Shared<dyn QueueCallbacks> =
+            platform::shared(Self::new(inner, work, log, id))?;
+
+        Some(verified)
+    }
 
     /// Whether it was given so much.
     fn has_submitted(&self, number: u64) -> bool {
@@ -82,7 +98,7 @@ impl Verified {
     }
 }
 
-impl QueueCallbacks for Verified {
+impl QueueCallbacks for VerifiedQueue {
     fn ran(&self, ns: u64, switched: bool) {
         self.inner.ran(ns, switched);
     }
@@ -152,13 +168,8 @@ impl QueueCallbacks for Verified {
     }
 }
 
-/// The callbacks of a doorbell, as its KMD gets them.
-pub(super) struct VerifiedDoorbell {
-    inner: Shared<dyn DoorbellCallbacks>,
-    work: Shared<Work>,
-    log: Shared<dyn Log>,
-    id: u64,
-}
+/// The callbacks of a doorbell.
+pub(super) type VerifiedDoorbell = Verified<dyn DoorbellCallbacks>;
 
 impl VerifiedDoorbell {
     /// The callbacks for a KMD; `None` if there is no memory.
@@ -168,59 +179,32 @@ impl VerifiedDoorbell {
         log: &Shared<dyn Log>,
         id: u64,
     ) -> Option<Shared<dyn DoorbellCallbacks>> {
-        let verified: Shared<dyn DoorbellCallbacks> = platform::shared(Self {
-            inner: inner.clone(),
-            work: work.clone(),
-            log: log.clone(),
-            id,
-        })?;
+        let verified: Shared<dyn DoorbellCallbacks> =
+            platform::shared(Self::new(inner, work, log, id))?;
 
         Some(verified)
     }
 
-    fn tell(&self, entry: Entry) {
-        self.log.called(entry, self.id);
-        if platform::load32_acquire(&self.work.ended) != 0 {
-            self.log.broken(Rule::CallbackAfterEnd, entry, self.id);
-        }
-        // They may sleep.
-        if platform::may_sleep() == Some(false) {
-            self.log.broken(Rule::BadCallback, entry, self.id);
-        }
+    /// A callback; it may sleep.
+    fn tell_passive(&self, entry: Entry) {
+        self.tell(entry, platform::may_sleep() != Some(false));
     }
 }
 
 impl DoorbellCallbacks for VerifiedDoorbell {
     fn disconnect(&self, class: &Passive, why: Disconnect) {
-        self.tell(Entry::DoorbellDisconnected);
+        self.tell_passive(Entry::DoorbellDisconnected);
         self.inner.disconnect(class, why);
     }
 
     fn trap(&self, class: &Passive) {
-        self.tell(Entry::DoorbellTrapped);
+        self.tell_passive(Entry::DoorbellTrapped);
         self.inner.trap(class);
     }
 }
 
-impl Drop for VerifiedDoorbell {
-    fn drop(&mut self) {
-        platform::cmpxchg(&self.work.released, 0, 1);
-    }
-}
-
-impl Drop for Verified {
-    fn drop(&mut self) {
-        platform::cmpxchg(&self.work.released, 0, 1);
-    }
-}
-
-/// The callbacks of a CPU event, as its KMD gets them.
-pub(super) struct VerifiedCpuEvent {
-    inner: Shared<dyn CpuEventCallbacks>,
-    work: Shared<Work>,
-    log: Shared<dyn Log>,
-    id: u64,
-}
+/// The callbacks of a CPU event.
+pub(super) type VerifiedCpuEvent = Verified<dyn CpuEventCallbacks>;
 
 impl VerifiedCpuEvent {
     /// The callbacks for a KMD; `None` if there is no memory.
@@ -230,49 +214,27 @@ impl VerifiedCpuEvent {
         log: &Shared<dyn Log>,
         id: u64,
     ) -> Option<Shared<dyn CpuEventCallbacks>> {
-        let verified: Shared<dyn CpuEventCallbacks> = platform::shared(Self {
-            inner: inner.clone(),
-            work: work.clone(),
-            log: log.clone(),
-            id,
-        })?;
+        let verified: Shared<dyn CpuEventCallbacks> =
+            platform::shared(Self::new(inner, work, log, id))?;
 
         Some(verified)
-    }
-
-    fn tell(&self, entry: Entry) {
-        self.log.called(entry, self.id);
-        if platform::load32_acquire(&self.work.ended) != 0 {
-            self.log.broken(Rule::CallbackAfterEnd, entry, self.id);
-        }
     }
 }
 
 impl CpuEventCallbacks for VerifiedCpuEvent {
     fn queue_dpc(&self) {
-        self.tell(Entry::QueueDpc);
+        self.tell(Entry::QueueDpc, true);
         self.inner.queue_dpc();
     }
 
     fn signal_event(&self, class: &Dispatch) -> KmdResult {
-        self.tell(Entry::SignalEvent);
+        self.tell(Entry::SignalEvent, true);
         self.inner.signal_event(class)
     }
 }
 
-impl Drop for VerifiedCpuEvent {
-    fn drop(&mut self) {
-        platform::cmpxchg(&self.work.released, 0, 1);
-    }
-}
-
-/// The callbacks of a native fence, as its KMD gets them.
-pub(super) struct VerifiedNativeFence {
-    inner: Shared<dyn NativeFenceCallbacks>,
-    work: Shared<Work>,
-    log: Shared<dyn Log>,
-    id: u64,
-}
+/// The callbacks of a native fence.
+pub(super) type VerifiedNativeFence = Verified<dyn NativeFenceCallbacks>;
 
 impl VerifiedNativeFence {
     /// The callbacks for a KMD; `None` if there is no memory.
@@ -282,12 +244,8 @@ impl VerifiedNativeFence {
         log: &Shared<dyn Log>,
         id: u64,
     ) -> Option<Shared<dyn NativeFenceCallbacks>> {
-        let verified: Shared<dyn NativeFenceCallbacks> = platform::shared(Self {
-            inner: inner.clone(),
-            work: work.clone(),
-            log: log.clone(),
-            id,
-        })?;
+        let verified: Shared<dyn NativeFenceCallbacks> =
+            platform::shared(Self::new(inner, work, log, id))?;
 
         Some(verified)
     }
@@ -295,18 +253,7 @@ impl VerifiedNativeFence {
 
 impl NativeFenceCallbacks for VerifiedNativeFence {
     fn signaled(&self) {
-        let entry = Entry::NativeFenceSignaled;
-
-        self.log.called(entry, self.id);
-        if platform::load32_acquire(&self.work.ended) != 0 {
-            self.log.broken(Rule::CallbackAfterEnd, entry, self.id);
-        }
+        self.tell(Entry::NativeFenceSignaled, true);
         self.inner.signaled();
-    }
-}
-
-impl Drop for VerifiedNativeFence {
-    fn drop(&mut self) {
-        platform::cmpxchg(&self.work.released, 0, 1);
     }
 }

@@ -5,10 +5,10 @@
 use super::{
     call::Call,
     callbacks::{
-        Verified,
         VerifiedCpuEvent,
         VerifiedDoorbell,
-        VerifiedNativeFence, //
+        VerifiedNativeFence,
+        VerifiedQueue, //
     },
     entry::Entry,
     objects::{
@@ -388,7 +388,7 @@ impl Kmd for Verifier {
         }
         .max_in_flight_hw_queue_buffers;
         let work = Work::new(context.node, most.into(), false).ok_or(KmdError::NoMemory)?;
-        let callbacks = Verified::around(context.callbacks, &work, &self.log, context.id.0)
+        let callbacks = VerifiedQueue::around(context.callbacks, &work, &self.log, context.id.0)
             .ok_or(KmdError::NoMemory)?;
         let new = self.objects.prepare(
             Kind::Context(context.scheduling),
@@ -466,7 +466,7 @@ impl Kmd for Verifier {
             Work::new(node, metadata.max_in_flight_hw_queue_buffers.into(), true)
         }
         .ok_or(KmdError::NoMemory)?;
-        let callbacks = Verified::around(queue.callbacks, &work, &self.log, queue.id.0)
+        let callbacks = VerifiedQueue::around(queue.callbacks, &work, &self.log, queue.id.0)
             .ok_or(KmdError::NoMemory)?;
         let new = self.objects.prepare(
             Kind::HwQueue,
