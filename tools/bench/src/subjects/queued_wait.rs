@@ -106,14 +106,45 @@ impl<'a> Chain<'a> {
     }
 }
 
+/// Two command buffers, one in each engine, and a fence for their end.
+struct Pair<'a> {
+    contexts: [Context; 2],
+    sides: [Commands; 2],
+    end: &'a MonitoredFence,
+    round: Cell<u64>,
+}
+
+impl<'a> Pair<'a> {
+    fn new(work: &Work<'_>, sides: [Pm4; 2], end: &'a MonitoredFence) -> Self {
+        Self {
+            contexts: NODES.map(|node| work.context(node)),
+            sides: sides.map(|side| Commands::new(&work.paging, &side)),
+            end,
+            round: 0.into(),
+        }
+    }
+
+    /// Submits both and waits until side `last` is done.
+    fn run(&self, last: usize) {
+        let round = self.round.get() + 1;
+        self.round.set(round);
+        for (context, commands) in self.contexts.iter().zip(&self.sides) {
+            context
+                .submit(commands.address, commands.length)
+                .expect("submit");
+        }
+        self.contexts[last]
+            .signal(&one(self.end, round))
+            .expect("queue a signal");
+        self.end.wait(round).expect("wait");
+    }
+}
+
 /// Two command buffers, one in each engine, that hand a word to each other by packets which look at
 /// it again and again. Nobody but the engines takes part.
 struct Poll<'a> {
-    contexts: [Context; 2],
-    sides: [Commands; 2],
+    pair: Pair<'a>,
     _word: Buffer,
-    end: &'a MonitoredFence,
-    round: Cell<u64>,
 }
 
 impl<'a> Poll<'a> {
@@ -122,41 +153,24 @@ impl<'a> Poll<'a> {
         // The first side makes 1 of each 0, the second one 0 of each 1.
         let side = |from: u64| {
             let hand = Pm4::new().compare_swap_loop(word.address, 1 - from, from);
-            let all = (0..HOPS / 2).fold(Pm4::new(), |all, _| all.append(&hand));
-            Commands::new(&work.paging, &all)
+            (0..HOPS / 2).fold(Pm4::new(), |all, _| all.append(&hand))
         };
         Self {
-            contexts: NODES.map(|node| work.context(node)),
-            sides: [side(0), side(1)],
+            pair: Pair::new(work, [side(0), side(1)], end),
             _word: word,
-            end,
-            round: 0.into(),
         }
     }
 
     fn run(&self) {
-        let round = self.round.get() + 1;
-        self.round.set(round);
-        for (context, commands) in self.contexts.iter().zip(&self.sides) {
-            context
-                .submit(commands.address, commands.length)
-                .expect("submit");
-        }
         // The last hop is on the second side.
-        self.contexts[1]
-            .signal(&one(self.end, round))
-            .expect("queue a signal");
-        self.end.wait(round).expect("wait");
+        self.pair.run(1);
     }
 }
 
 /// The same with native fences: who waits is told, and nobody looks meanwhile.
 struct Native<'a> {
-    contexts: [Context; 2],
+    pair: Pair<'a>,
     fences: [NativeFence; 2],
-    sides: [Commands; 2],
-    end: &'a MonitoredFence,
-    round: Cell<u64>,
 }
 
 impl<'a> Native<'a> {
@@ -174,11 +188,8 @@ impl<'a> Native<'a> {
                 .signal_native(addresses[1], value)
         });
         Self {
-            contexts: NODES.map(|node| work.context(node)),
+            pair: Pair::new(work, [first, second], end),
             fences,
-            sides: [first, second].map(|side| Commands::new(&work.paging, &side)),
-            end,
-            round: 0.into(),
         }
     }
 }
@@ -191,18 +202,8 @@ impl Subject for Native<'_> {
     }
 
     fn run(&mut self) {
-        let round = self.round.get() + 1;
-        self.round.set(round);
-        for (context, commands) in self.contexts.iter().zip(&self.sides) {
-            context
-                .submit(commands.address, commands.length)
-                .expect("submit");
-        }
         // The last hop is on the second side, and the first one waits for it.
-        self.contexts[0]
-            .signal(&one(self.end, round))
-            .expect("queue a signal");
-        self.end.wait(round).expect("wait");
+        self.pair.run(0);
     }
 
     fn batch(&self) -> u32 {
