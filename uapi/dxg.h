@@ -96,6 +96,50 @@ struct opendxg_fence_stream {
 	__u32 reserved;
 };
 
+/* Kinds of struct opendxg_memory_notice. */
+#define OPENDXG_NOTICE_TRIM	1
+#define OPENDXG_NOTICE_BUDGET	2
+
+/* Bits of a record of OPENDXG_NOTICE_TRIM that are not bytes. */
+#define OPENDXG_TRIM_PERIODIC	0x1
+#define OPENDXG_TRIM_RESTART	0x2
+#define OPENDXG_TRIM_TO_BUDGET	0x4
+#define OPENDXG_TRIM_FLAGS	0xfff
+
+/**
+ * struct opendxg_memory_notice - make a descriptor that tells about memory
+ * @adapter_luid_low: [in] adapter of the device, or 0 in both halves
+ * @adapter_luid_high: [in] its other half
+ * @device: [in] device
+ * @kind: [in] OPENDXG_NOTICE_TRIM or OPENDXG_NOTICE_BUDGET
+ * @fd: [out] new file descriptor, close-on-exec
+ * @reserved: [in] 0
+ *
+ * The descriptor is readable while there is something that was not told. A read
+ * of at least 8 bytes returns a record as a __u64; what was not read is replaced
+ * by what comes later. A read waits while there is nothing, or fails with EAGAIN
+ * if the descriptor has O_NONBLOCK.
+ *
+ * Of OPENDXG_NOTICE_TRIM, a record has OPENDXG_TRIM_TO_BUDGET with the bytes that
+ * the process uses above its budgets, whole pages, when that has changed; at most
+ * every 10 ms. It has OPENDXG_TRIM_RESTART when memory of the adapter has become
+ * short, and OPENDXG_TRIM_PERIODIC every 10 s while it is. Of
+ * OPENDXG_NOTICE_BUDGET, a record is the budget of the process in local memory,
+ * or in the rest where the adapter has none, when it has changed.
+ *
+ * When the process has no device on the adapter any more, or the adapter is
+ * gone, the descriptor hangs up and a read returns 0 bytes. It counts as a wait
+ * for one value.
+ */
+struct opendxg_memory_notice {
+	__u32 adapter_luid_low;
+	__s32 adapter_luid_high;
+	__u32 device;
+	__u32 kind;
+	__s32 fd;
+	__u32 reserved;
+};
+
 /**
  * struct opendxg_signal_on_event - signal a fence when an eventfd is signalled
  * @sync_object: [in] local handle of a monitored fence
@@ -204,12 +248,17 @@ struct opendxg_allocation_data {
  * @DXG_NR_GET_CONTAINER: struct opendxg_get_container
  * @DXG_NR_EXPORT_DMABUF: struct opendxg_export_dmabuf
  * @DXG_NR_SHARE_OBJECTS: struct opendxg_share_objects
+ * @DXG_NR_GETNATIVEFENCELOGDETAIL: D3DKMT_GETNATIVEFENCELOGDETAIL
  * @DXG_NR_FENCE_POINT: struct opendxg_fence_point
  * @DXG_NR_FENCE_STREAM: struct opendxg_fence_stream
  * @DXG_NR_SIGNAL_ON_EVENT: struct opendxg_signal_on_event
+ * @DXG_NR_MEMORY_NOTICE: struct opendxg_memory_notice
  * @DXG_NR_CHECKSHAREDRESOURCEACCESS: D3DKMT_CHECKSHAREDRESOURCEACCESS
  * @DXG_NR_CONFIGURESHAREDRESOURCE: D3DKMT_CONFIGURESHAREDRESOURCE
  * @DXG_NR_GETRUNTIMEDATA: D3DKMT_GETRUNTIMEDATA
+ * @DXG_NR_RECLAIMALLOCATIONS: D3DKMT_RECLAIMALLOCATIONS
+ * @DXG_NR_QUERYPROCESSOFFERINFO: D3DKMT_QUERYPROCESSOFFERINFO
+ * @DXG_NR_TRIMPROCESSCOMMITMENT: D3DKMT_TRIMPROCESSCOMMITMENT
  * @DXG_NR_CREATE_DOORBELL: D3DKMT_CREATE_DOORBELL
  * @DXG_NR_CONNECT_DOORBELL: D3DKMT_CONNECT_DOORBELL
  * @DXG_NR_DESTROY_DOORBELL: D3DKMT_DESTROY_DOORBELL
@@ -249,12 +298,17 @@ enum dxg_ext_nr {
 	DXG_NR_GET_CONTAINER = 0xad,
 	DXG_NR_EXPORT_DMABUF = 0xae,
 	DXG_NR_SHARE_OBJECTS = 0xaf,
+	DXG_NR_GETNATIVEFENCELOGDETAIL = 0xb0,
 	DXG_NR_FENCE_POINT = 0xb8,
 	DXG_NR_FENCE_STREAM = 0xb9,
 	DXG_NR_SIGNAL_ON_EVENT = 0xba,
+	DXG_NR_MEMORY_NOTICE = 0xc0,
 	DXG_NR_CHECKSHAREDRESOURCEACCESS = 0xc8,
 	DXG_NR_CONFIGURESHAREDRESOURCE = 0xc9,
 	DXG_NR_GETRUNTIMEDATA = 0xca,
+	DXG_NR_RECLAIMALLOCATIONS = 0xcb,
+	DXG_NR_QUERYPROCESSOFFERINFO = 0xcc,
+	DXG_NR_TRIMPROCESSCOMMITMENT = 0xcd,
 	DXG_NR_CREATE_DOORBELL = 0xe0,
 	DXG_NR_CONNECT_DOORBELL = 0xe1,
 	DXG_NR_DESTROY_DOORBELL = 0xe2,
@@ -345,6 +399,9 @@ __extension__ enum dxg_ext_ioctl {
 	DXG_IOCTL_SHARE_OBJECTS =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_SHARE_OBJECTS,
 		      struct opendxg_share_objects),
+	DXG_IOCTL_GETNATIVEFENCELOGDETAIL =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_GETNATIVEFENCELOGDETAIL,
+		      D3DKMT_GETNATIVEFENCELOGDETAIL),
 	DXG_IOCTL_FENCE_POINT =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_FENCE_POINT,
 		      struct opendxg_fence_point),
@@ -354,6 +411,9 @@ __extension__ enum dxg_ext_ioctl {
 	DXG_IOCTL_SIGNAL_ON_EVENT =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_SIGNAL_ON_EVENT,
 		      struct opendxg_signal_on_event),
+	DXG_IOCTL_MEMORY_NOTICE =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_MEMORY_NOTICE,
+		      struct opendxg_memory_notice),
 	DXG_IOCTL_CHECKSHAREDRESOURCEACCESS =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CHECKSHAREDRESOURCEACCESS,
 		      D3DKMT_CHECKSHAREDRESOURCEACCESS),
@@ -363,6 +423,15 @@ __extension__ enum dxg_ext_ioctl {
 	DXG_IOCTL_GETRUNTIMEDATA =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_GETRUNTIMEDATA,
 		      D3DKMT_GETRUNTIMEDATA),
+	DXG_IOCTL_RECLAIMALLOCATIONS =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_RECLAIMALLOCATIONS,
+		      D3DKMT_RECLAIMALLOCATIONS),
+	DXG_IOCTL_QUERYPROCESSOFFERINFO =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_QUERYPROCESSOFFERINFO,
+		      D3DKMT_QUERYPROCESSOFFERINFO),
+	DXG_IOCTL_TRIMPROCESSCOMMITMENT =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_TRIMPROCESSCOMMITMENT,
+		      D3DKMT_TRIMPROCESSCOMMITMENT),
 	DXG_IOCTL_CREATE_DOORBELL =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CREATE_DOORBELL,
 		      D3DKMT_CREATE_DOORBELL),

@@ -308,6 +308,12 @@ pub const OPENDXG_WATCH_CHANGE: u32 = 2;
 pub const OPENDXG_WHOLE: u32 = 4294967295;
 pub const OPENDXG_EXPORT_READ_ONLY: u32 = 1;
 pub const OPENDXG_VERSION: u32 = 2;
+pub const OPENDXG_NOTICE_TRIM: u32 = 1;
+pub const OPENDXG_NOTICE_BUDGET: u32 = 2;
+pub const OPENDXG_TRIM_PERIODIC: u32 = 1;
+pub const OPENDXG_TRIM_RESTART: u32 = 2;
+pub const OPENDXG_TRIM_TO_BUDGET: u32 = 4;
+pub const OPENDXG_TRIM_FLAGS: u32 = 4095;
 pub const OPENDXG_SIGNAL_ALLOW_REWIND: u32 = 1;
 pub const OPENDXG_ALLOCATION_MAGIC: u32 = 1095194692;
 pub const OPENDXG_ALLOCATION_LOCAL: u32 = 1;
@@ -10347,6 +10353,34 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
+pub struct opendxg_memory_notice {
+    pub adapter_luid_low: __u32,
+    pub adapter_luid_high: __s32,
+    pub device: __u32,
+    pub kind: __u32,
+    pub fd: __s32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_memory_notice"][::core::mem::size_of::<opendxg_memory_notice>() - 24usize];
+    ["Alignment of opendxg_memory_notice"]
+        [::core::mem::align_of::<opendxg_memory_notice>() - 4usize];
+    ["Offset of field: opendxg_memory_notice::adapter_luid_low"]
+        [::core::mem::offset_of!(opendxg_memory_notice, adapter_luid_low) - 0usize];
+    ["Offset of field: opendxg_memory_notice::adapter_luid_high"]
+        [::core::mem::offset_of!(opendxg_memory_notice, adapter_luid_high) - 4usize];
+    ["Offset of field: opendxg_memory_notice::device"]
+        [::core::mem::offset_of!(opendxg_memory_notice, device) - 8usize];
+    ["Offset of field: opendxg_memory_notice::kind"]
+        [::core::mem::offset_of!(opendxg_memory_notice, kind) - 12usize];
+    ["Offset of field: opendxg_memory_notice::fd"]
+        [::core::mem::offset_of!(opendxg_memory_notice, fd) - 16usize];
+    ["Offset of field: opendxg_memory_notice::reserved"]
+        [::core::mem::offset_of!(opendxg_memory_notice, reserved) - 20usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
 pub struct opendxg_signal_on_event {
     pub sync_object: __u32,
     pub flags: __u32,
@@ -10454,12 +10488,17 @@ pub const DXG_NR_DUP_LOCAL: dxg_ext_nr = 172;
 pub const DXG_NR_GET_CONTAINER: dxg_ext_nr = 173;
 pub const DXG_NR_EXPORT_DMABUF: dxg_ext_nr = 174;
 pub const DXG_NR_SHARE_OBJECTS: dxg_ext_nr = 175;
+pub const DXG_NR_GETNATIVEFENCELOGDETAIL: dxg_ext_nr = 176;
 pub const DXG_NR_FENCE_POINT: dxg_ext_nr = 184;
 pub const DXG_NR_FENCE_STREAM: dxg_ext_nr = 185;
 pub const DXG_NR_SIGNAL_ON_EVENT: dxg_ext_nr = 186;
+pub const DXG_NR_MEMORY_NOTICE: dxg_ext_nr = 192;
 pub const DXG_NR_CHECKSHAREDRESOURCEACCESS: dxg_ext_nr = 200;
 pub const DXG_NR_CONFIGURESHAREDRESOURCE: dxg_ext_nr = 201;
 pub const DXG_NR_GETRUNTIMEDATA: dxg_ext_nr = 202;
+pub const DXG_NR_RECLAIMALLOCATIONS: dxg_ext_nr = 203;
+pub const DXG_NR_QUERYPROCESSOFFERINFO: dxg_ext_nr = 204;
+pub const DXG_NR_TRIMPROCESSCOMMITMENT: dxg_ext_nr = 205;
 pub const DXG_NR_CREATE_DOORBELL: dxg_ext_nr = 224;
 pub const DXG_NR_CONNECT_DOORBELL: dxg_ext_nr = 225;
 pub const DXG_NR_DESTROY_DOORBELL: dxg_ext_nr = 226;
@@ -10494,12 +10533,17 @@ pub const DXG_IOCTL_DUP_LOCAL: dxg_ext_ioctl = 3222292396;
 pub const DXG_IOCTL_GET_CONTAINER: dxg_ext_ioctl = 3221768109;
 pub const DXG_IOCTL_EXPORT_DMABUF: dxg_ext_ioctl = 3222292398;
 pub const DXG_IOCTL_SHARE_OBJECTS: dxg_ext_ioctl = 3224389551;
+pub const DXG_IOCTL_GETNATIVEFENCELOGDETAIL: dxg_ext_ioctl = 3227535280;
 pub const DXG_IOCTL_FENCE_POINT: dxg_ext_ioctl = 3222816696;
 pub const DXG_IOCTL_FENCE_STREAM: dxg_ext_ioctl = 3222816697;
 pub const DXG_IOCTL_SIGNAL_ON_EVENT: dxg_ext_ioctl = 3222816698;
+pub const DXG_IOCTL_MEMORY_NOTICE: dxg_ext_ioctl = 3222816704;
 pub const DXG_IOCTL_CHECKSHAREDRESOURCEACCESS: dxg_ext_ioctl = 3221768136;
 pub const DXG_IOCTL_CONFIGURESHAREDRESOURCE: dxg_ext_ioctl = 3223341001;
 pub const DXG_IOCTL_GETRUNTIMEDATA: dxg_ext_ioctl = 3222816714;
+pub const DXG_IOCTL_RECLAIMALLOCATIONS: dxg_ext_ioctl = 3223865291;
+pub const DXG_IOCTL_QUERYPROCESSOFFERINFO: dxg_ext_ioctl = 3223341004;
+pub const DXG_IOCTL_TRIMPROCESSCOMMITMENT: dxg_ext_ioctl = 3223865293;
 pub const DXG_IOCTL_CREATE_DOORBELL: dxg_ext_ioctl = 3225962464;
 pub const DXG_IOCTL_CONNECT_DOORBELL: dxg_ext_ioctl = 3221768161;
 pub const DXG_IOCTL_DESTROY_DOORBELL: dxg_ext_ioctl = 3221768162;

@@ -59,6 +59,7 @@ plain!(
     d3dkmt_waitsyncfile,
     d3dkmt_opensyncobjectfromsyncfile,
     D3DKMT_CREATENATIVEFENCE,
+    D3DKMT_GETNATIVEFENCELOGDETAIL,
     D3DKMT_CREATESYNCHRONIZATIONOBJECT2,
     D3DKMT_OPENNATIVEFENCEFROMNTHANDLE,
     D3DKMT_DESTROYCONTEXT,
@@ -167,4 +168,10 @@ plain!(
     opendxg_watch,
     opendxg_watch_state,
     opendxg_version,
+    D3DKMT_OFFERALLOCATIONS,
+    opendxg_memory_notice,
+    D3DKMT_RECLAIMALLOCATIONS,
+    D3DKMT_RECLAIMALLOCATIONS2,
+    D3DKMT_QUERYPROCESSOFFERINFO,
+    D3DKMT_TRIMPROCESSCOMMITMENT,
 );

@@ -305,3 +305,11 @@ impl D3DKMT_WAITFORSYNCHRONIZATIONOBJECTFROMGPU {
         unsafe { self.__bindgen_anon_1.MonitoredFenceValueArray }
     }
 }
+
+impl D3DKMT_RECLAIMALLOCATIONS2 {
+    /// Where the results go; older callers call it `pDiscarded`.
+    pub(crate) fn results(&self) -> u64 {
+        // SAFETY: Plain bytes, see the module.
+        unsafe { self.__bindgen_anon_1.pResults }
+    }
+}

@@ -122,13 +122,16 @@ typedef __u32 D3DKMT_GETNATIVEFENCELOGDETAIL_FLAGS;
 /**
  * struct _D3DKMT_GETNATIVEFENCELOGDETAIL - ask for the fence logs of a
  *	hardware queue
- * @hHwQueue: [in] hardware queue
- * @Flags: [in] mask constants of the type
+ * @hHwQueue: [in] hardware queue that its process fills
+ * @Flags: [in] 0
  * @WaitLogNumberOfEntries: [out] entries of the log of waits
  * @SignalLogNumberOfEntries: [out] entries of the log of signals
  * @WaitLogGpuBaseAddress: [out] GPU address of the log of waits
  * @SignalLogGpuBaseAddress: [out] GPU address of the log of signals
- * @Reserved: not used
+ * @Reserved: [in] 0
+ *
+ * Argument of DXG_IOCTL_GETNATIVEFENCELOGDETAIL. Each log is a
+ * DXGK_NATIVE_FENCE_LOG_BUFFER, which packets of the process write.
  */
 typedef struct _D3DKMT_GETNATIVEFENCELOGDETAIL {
 	D3DKMT_HANDLE hHwQueue;
