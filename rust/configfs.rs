@@ -13,8 +13,10 @@ use crate::{
     dxgk::{
         adapter::{
             Adapter,
-            AdapterKind, //
+            AdapterKind,
+            AdapterOptions, //
         },
+        border::EventPath,
         driver::Driver,
         kmd_log,
         recovery::is_delay, //
@@ -22,6 +24,9 @@ use crate::{
     kmd::soft::{
         AdapterProfile,
         Config,
+        FenceAddresses,
+        MonitoredValues,
+        NativeInterruptMode,
         SoftKmd, //
     },
     sys::{
@@ -66,8 +71,12 @@ use crate::compat::*;
 static DRIVER: Shared<Driver> = Shared::new();
 
 /// Starts one more software adapter, as [`Driver::add_adapter`] does.
-pub(crate) fn add_adapter(driver: &Driver, config: Config) -> Result<Arc<Adapter>> {
-    driver.add_adapter(AdapterKind::Software, |index| {
+pub(crate) fn add_adapter(
+    driver: &Driver,
+    config: Config,
+    options: &AdapterOptions,
+) -> Result<Arc<Adapter>> {
+    driver.add_adapter(AdapterKind::Software, options, |index| {
         let kmd = SoftKmd::add_device(Config { index, ..config });
 
         kmd_log::verified(KBox::new(kmd, GFP_KERNEL)?, index)
@@ -136,6 +145,12 @@ impl GroupOperations for Root {
                 power_state: 14,
                 idle_f1: 15,
                 native_fences: 16,
+                native_interrupts: 17,
+                monitored_values: 18,
+                cpu_events: 19,
+                features: 20,
+                fence_addresses: 21,
+                fence_stride: 22,
             ],
         };
 
@@ -157,6 +172,8 @@ struct SoftAdapter {
 struct State {
     driver: Arc<Driver>,
     config: Config,
+    /// What is configured of the OS part.
+    options: AdapterOptions,
     /// Its TDR time, if it is not that of the module.
     tdr_delay_ms: Option<u32>,
     /// The adapter while it is enabled.
@@ -170,6 +187,7 @@ impl SoftAdapter {
                 State {
                     driver,
                     config: Config::default(),
+                    options: AdapterOptions::NONE,
                     tdr_delay_ms: None,
                     adapter: None,
                 },
@@ -198,7 +216,7 @@ impl SoftAdapter {
 impl State {
     fn enable(&mut self) -> Result {
         if self.adapter.is_none() {
-            let adapter = add_adapter(&self.driver, self.config)?;
+            let adapter = add_adapter(&self.driver, self.config, &self.options)?;
 
             if let Some(ms) = self.tdr_delay_ms {
                 // It was checked when it was set.
@@ -470,6 +488,138 @@ impl AttributeOperations<16> for SoftAdapter {
         let has = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.native_fences = has)
+    }
+}
+
+/// `native_interrupts`: how it tells that native fences are signalled (fences.md section 3.6).
+#[vtable]
+impl AttributeOperations<17> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let name = this.state.lock().config.native_interrupts.name();
+
+        show(page, fmt!("{name}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let name = core::str::from_utf8(page).map_err(|_| EINVAL)?;
+        let mode = NativeInterruptMode::named(name.trim()).ok_or(EINVAL)?;
+
+        this.configure(|config| config.native_interrupts = mode)
+    }
+}
+
+/// `monitored_values`: where its engines find MonitoredValue (GPU-57).
+#[vtable]
+impl AttributeOperations<18> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let name = this.state.lock().config.monitored_values.name();
+
+        show(page, fmt!("{name}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let name = core::str::from_utf8(page).map_err(|_| EINVAL)?;
+        let way = MonitoredValues::named(name.trim()).ok_or(EINVAL)?;
+
+        this.configure(|config| config.monitored_values = way)
+    }
+}
+
+/// `cpu_events`: whether they go across the border of a virtual machine (CPU-55).
+#[vtable]
+impl AttributeOperations<19> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let name = this.state.lock().options.event_path.name();
+
+        show(page, fmt!("{name}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let name = core::str::from_utf8(page).map_err(|_| EINVAL)?;
+        let path = EventPath::named(name.trim()).ok_or(EINVAL)?;
+        let mut state = this.state.lock();
+
+        if state.adapter.is_some() {
+            return Err(EBUSY);
+        }
+        state.options.event_path = path;
+        Ok(())
+    }
+}
+
+/// `features`: what is configured about its features, a line for each (FEN-114).
+#[vtable]
+impl AttributeOperations<20> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let state = this.state.lock();
+        let mut writer = Formatter::new(page);
+
+        for (id, own) in state.options.overrides.each() {
+            let [enabled, experimental] = [own.enabled, own.allow_experimental].map(u8::from);
+
+            writer.write_fmt(fmt!("{id} enabled={enabled}"))?;
+            if let Some(versions) = own.versions {
+                let (min, max) = versions.ends();
+
+                writer.write_fmt(fmt!(" min_version={min} max_version={max}"))?;
+            }
+            writer.write_fmt(fmt!(" allow_experimental={experimental}\n"))?;
+        }
+        Ok(writer.bytes_written())
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let mut state = this.state.lock();
+
+        if state.adapter.is_some() {
+            return Err(EBUSY);
+        }
+        state.options.overrides.set(page).map_err(|_| EINVAL)
+    }
+}
+
+/// `fence_addresses`: where it wants its native fences (FEN-65).
+#[vtable]
+impl AttributeOperations<21> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let FenceAddresses { minimum, maximum } = this.state.lock().config.fence_addresses;
+
+        show(page, fmt!("{minimum}-{maximum}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let text = core::str::from_utf8(page).map_err(|_| EINVAL)?;
+        let addresses = FenceAddresses::read(text.trim()).ok_or(EINVAL)?;
+
+        this.configure(|config| config.fence_addresses = addresses)
+    }
+}
+
+/// `fence_stride`: bytes between two of its native fences in a page (FEN-61).
+#[vtable]
+impl AttributeOperations<22> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let stride = this.state.lock().config.fence_stride;
+
+        show(page, fmt!("{stride}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let stride = u32::try_from(number(page)?).map_err(|_| EINVAL)?;
+
+        this.configure(|config| config.fence_stride = stride)
     }
 }
 

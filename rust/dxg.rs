@@ -44,6 +44,7 @@ use configfs::{
     Configfs, //
 };
 use dxgk::{
+    adapter::AdapterOptions,
     debugfs::Debugfs,
     driver::{
         Driver,
@@ -113,7 +114,7 @@ impl kernel::Module for OpenDxg {
         let driver = Driver::new(Some(Debugfs::new()?))?;
 
         for _ in 0..adapters {
-            add_adapter(&driver, Config::default())?;
+            add_adapter(&driver, Config::default(), &AdapterOptions::NONE)?;
         }
 
         // Both let users pin the module, so nothing may fail from the moment that one of them does.

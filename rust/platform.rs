@@ -230,6 +230,17 @@ pub(crate) type Word64 = Atomic<u64>;
 /// A shared 32-bit word.
 pub(crate) type Word32 = Atomic<u32>;
 
+/// So many shared 32-bit words, in memory that may be large.
+pub(crate) type Words32<const N: usize> = KVBox<[Word32; N]>;
+
+/// Such words, which are 0, made where they are; `None` if there is no memory. May sleep, as may
+/// their drop.
+pub(crate) fn words32<const N: usize>() -> Option<Words32<N>> {
+    let zeros = pin_init::init_array_from_fn(|_| Ok::<_, Error>(word32(0)));
+
+    KVBox::init(zeros, GFP_KERNEL_ACCOUNT).ok()
+}
+
 /// A new 64-bit word.
 pub(crate) fn word64(value: u64) -> Word64 {
     Atomic::new(value)

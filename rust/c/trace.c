@@ -58,6 +58,21 @@ void dxg_trace_unblock(u64 queue)
 	trace_dxg_unblock(queue);
 }
 
+bool dxg_trace_fence_operations(void)
+{
+	return trace_dxg_fence_queued_enabled() || trace_dxg_fence_done_enabled();
+}
+
+void dxg_trace_fence_queued(u64 queue, u64 fence, u64 value, u32 operation)
+{
+	trace_dxg_fence_queued(queue, fence, value, operation);
+}
+
+void dxg_trace_fence_done(u64 queue, u64 fence, u64 value, u32 operation)
+{
+	trace_dxg_fence_done(queue, fence, value, operation);
+}
+
 void dxg_trace_reset(u64 adapter, u32 node, u64 queue)
 {
 	trace_dxg_reset(adapter, node, queue);
@@ -68,7 +83,33 @@ void dxg_trace_fault(u64 queue, u64 packet)
 	trace_dxg_fault(queue, packet);
 }
 
+void dxg_trace_propagate(u64 object, u64 value, u64 from, u64 to)
+{
+	trace_dxg_propagate(object, value, from, to);
+}
+
 void dxg_trace_kmd(u32 kind, u64 object)
 {
 	trace_dxg_kmd(kind, object);
+}
+
+void dxg_trace_native_interrupt(u64 adapter, u64 fence, u64 queue)
+{
+	trace_dxg_native_interrupt(adapter, fence, queue);
+}
+
+void dxg_trace_log_entry(u64 queue, u64 fence, u64 value, u32 operation, u64 observed_ns,
+			 u64 end_ns)
+{
+	trace_dxg_log_entry(queue, fence, value, operation, observed_ns, end_ns);
+}
+
+void dxg_trace_log_lost(u64 queue, u64 count)
+{
+	trace_dxg_log_lost(queue, count);
+}
+
+bool dxg_trace_logs_are_on(void)
+{
+	return trace_dxg_log_entry_enabled();
 }

@@ -138,6 +138,38 @@ TRACE_EVENT(dxg_unblock,
 	TP_printk("queue=%llu", __entry->queue)
 );
 
+/*
+ * A wait for a fence or a signal of it in a queue that the OS part fills. operation: 0 signal, 1
+ * wait.
+ */
+DECLARE_EVENT_CLASS(dxg_fence_operation,
+	TP_PROTO(u64 queue, u64 fence, u64 value, u32 operation),
+	TP_ARGS(queue, fence, value, operation),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__field(u64, fence)
+		__field(u64, value)
+		__field(u32, operation)
+	),
+	TP_fast_assign(
+		__entry->queue = queue;
+		__entry->fence = fence;
+		__entry->value = value;
+		__entry->operation = operation;
+	),
+	TP_printk("queue=%llu fence=%llu value=%llu operation=%u", __entry->queue,
+		  __entry->fence, __entry->value, __entry->operation)
+);
+
+/* It is about to be queued. */
+DEFINE_EVENT(dxg_fence_operation, dxg_fence_queued,
+	     TP_PROTO(u64 queue, u64 fence, u64 value, u32 operation),
+	     TP_ARGS(queue, fence, value, operation));
+/* It is its turn, and the wait is over. */
+DEFINE_EVENT(dxg_fence_operation, dxg_fence_done,
+	     TP_PROTO(u64 queue, u64 fence, u64 value, u32 operation),
+	     TP_ARGS(queue, fence, value, operation));
+
 /* A queue has stopped for good. packet is a GPU virtual address. */
 TRACE_EVENT(dxg_fault,
 	TP_PROTO(u64 queue, u64 packet),
@@ -171,6 +203,26 @@ TRACE_EVENT(dxg_reset,
 		  __entry->queue)
 );
 
+/* A signal of a cross-adapter fence is told to another adapter. value: the present one. */
+TRACE_EVENT(dxg_propagate,
+	TP_PROTO(u64 object, u64 value, u64 from, u64 to),
+	TP_ARGS(object, value, from, to),
+	TP_STRUCT__entry(
+		__field(u64, object)
+		__field(u64, value)
+		__field(u64, from)
+		__field(u64, to)
+	),
+	TP_fast_assign(
+		__entry->object = object;
+		__entry->value = value;
+		__entry->from = from;
+		__entry->to = to;
+	),
+	TP_printk("object=%llu value=%llu from=%llu to=%llu", __entry->object, __entry->value,
+		  __entry->from, __entry->to)
+);
+
 /* With verify_kmd: an entry or callback of a KMD. kind: its number in ddi/verifier/entry.rs. */
 TRACE_EVENT(dxg_kmd,
 	TP_PROTO(u32 kind, u64 object),
@@ -184,6 +236,67 @@ TRACE_EVENT(dxg_kmd,
 		__entry->object = object;
 	),
 	TP_printk("kind=%u object=%llu", __entry->kind, __entry->object)
+);
+
+/* An engine has interrupted for native fences. It named the fence or the queue, or 0. */
+TRACE_EVENT(dxg_native_interrupt,
+	TP_PROTO(u64 adapter, u64 fence, u64 queue),
+	TP_ARGS(adapter, fence, queue),
+	TP_STRUCT__entry(
+		__field(u64, adapter)
+		__field(u64, fence)
+		__field(u64, queue)
+	),
+	TP_fast_assign(
+		__entry->adapter = adapter;
+		__entry->fence = fence;
+		__entry->queue = queue;
+	),
+	TP_printk("adapter=%llu fence=%llu queue=%llu", __entry->adapter, __entry->fence,
+		  __entry->queue)
+);
+
+/*
+ * An entry of the log of a HW queue. operation: 0 a signal was executed, 1 a wait was over. Times
+ * are those of the engine as CLOCK_MONOTONIC has them: when the wait was first tried, and the end.
+ */
+TRACE_EVENT(dxg_log_entry,
+	TP_PROTO(u64 queue, u64 fence, u64 value, u32 operation, u64 observed_ns, u64 end_ns),
+	TP_ARGS(queue, fence, value, operation, observed_ns, end_ns),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__field(u64, fence)
+		__field(u64, value)
+		__field(u32, operation)
+		__field(u64, observed_ns)
+		__field(u64, end_ns)
+	),
+	TP_fast_assign(
+		__entry->queue = queue;
+		__entry->fence = fence;
+		__entry->value = value;
+		__entry->operation = operation;
+		__entry->observed_ns = observed_ns;
+		__entry->end_ns = end_ns;
+	),
+	TP_printk("queue=%llu fence=%llu value=%llu operation=%u observed_ns=%llu end_ns=%llu",
+		  __entry->queue, __entry->fence, __entry->value, __entry->operation,
+		  __entry->observed_ns, __entry->end_ns)
+);
+
+/* Entries of the log of a HW queue were written over before anybody read them. */
+TRACE_EVENT(dxg_log_lost,
+	TP_PROTO(u64 queue, u64 count),
+	TP_ARGS(queue, count),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__field(u64, count)
+	),
+	TP_fast_assign(
+		__entry->queue = queue;
+		__entry->count = count;
+	),
+	TP_printk("queue=%llu count=%llu", __entry->queue, __entry->count)
 );
 
 #endif

@@ -19,8 +19,18 @@ void dxg_trace_run(u64 queue, u64 number);
 void dxg_trace_complete(u64 queue, u64 number);
 void dxg_trace_block(u64 queue, u64 object, u64 value);
 void dxg_trace_unblock(u64 queue);
+/* Whether one of the two events that follow is on. */
+bool dxg_trace_fence_operations(void);
+void dxg_trace_fence_queued(u64 queue, u64 fence, u64 value, u32 operation);
+void dxg_trace_fence_done(u64 queue, u64 fence, u64 value, u32 operation);
 void dxg_trace_fault(u64 queue, u64 packet);
 void dxg_trace_reset(u64 adapter, u32 node, u64 queue);
+void dxg_trace_propagate(u64 object, u64 value, u64 from, u64 to);
 void dxg_trace_kmd(u32 kind, u64 object);
+void dxg_trace_native_interrupt(u64 adapter, u64 fence, u64 queue);
+void dxg_trace_log_entry(u64 queue, u64 fence, u64 value, u32 operation, u64 observed_ns,
+			 u64 end_ns);
+void dxg_trace_log_lost(u64 queue, u64 count);
+bool dxg_trace_logs_are_on(void);
 
 #endif

@@ -3,6 +3,8 @@
 //! What a KMD says about its adapter.
 
 use super::{
+    callbacks::Callbacks,
+    native_fence::NativeFenceCaps,
     segments::Segments,
     types::Text, //
 };
@@ -17,10 +19,22 @@ pub struct Luid {
 }
 
 /// What a KMD is told when its adapter starts (`DXGK_START_INFO`).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct StartInfo {
     /// The adapter's name.
     pub luid: Luid,
+    /// What the driver asks the OS part by.
+    pub callbacks: Callbacks,
+}
+
+impl StartInfo {
+    /// What there is without features.
+    pub const fn of(luid: Luid) -> Self {
+        Self {
+            luid,
+            callbacks: Callbacks::NONE,
+        }
+    }
 }
 
 /// What QueryAdapterInfo asks for (`DXGK_QUERYADAPTERINFOTYPE`), with the place for the answer.
@@ -29,6 +43,9 @@ pub enum AdapterQuery<'a> {
     DriverCaps(&'a mut DriverCaps),
     /// UMDRIVERPRIVATE: [`DriverCaps::umd_private_size`] bytes for user-mode drivers.
     UmdDriverPrivate(&'a mut [u8]),
+    /// NATIVE_FENCE_CAPS. Asked once, when NATIVE_FENCE is enabled; the answer is for the life of
+    /// the adapter.
+    NativeFenceCaps(&'a mut NativeFenceCaps),
     /// QUERYSEGMENT4. Asked once, after StartDevice; the answer is for the life of the adapter.
     Segments(&'a mut Segments),
 }
@@ -79,6 +96,12 @@ pub struct DriverCaps {
     pub nodes: u32,
     /// Where work can be interrupted.
     pub preemption: PreemptionCaps,
+    /// Whether interrupts of native fences name the queue that has signalled and no fence
+    /// (`OptimizedNativeFenceSignaledInterrupt`): its logs say which ones they were (FEN-97).
+    pub optimized_native_fence_interrupt: bool,
+    /// Whether the driver says that it has native fences (`DXGK_VIDSCHCAPS.NativeGpuFence`). Then
+    /// the feature has to be there, too (FEN-112).
+    pub native_gpu_fence: bool,
     /// Whether the GPU cannot change 64 bits at once (`No64BitAtomics`); fences need that (FEN-7).
     pub no_64_bit_atomics: bool,
     /// Whether the driver survives the removal of the GPU (`SupportSurpriseRemoval`).

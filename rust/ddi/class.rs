@@ -38,6 +38,11 @@ impl Dispatch {
         Self(PhantomData)
     }
 
+    /// Class D as a part of class P: what may be called there may be called here.
+    pub fn within(_: &Passive) -> Self {
+        Self(PhantomData)
+    }
+
     /// Runs something as class D from where more is allowed, and where the token that says so
     /// cannot be used. It runs as an RCU reader: debug kernels complain about a sleep in it, and
     /// lockdep about a lock that may sleep, even if it does not.

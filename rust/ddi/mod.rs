@@ -18,13 +18,17 @@
 //! class.rs    the context classes
 //! types.rs    errors, ids, cookies
 //! caps.rs     what a KMD says about its adapter
+//! callbacks.rs what it asks the OS part
+//! feature.rs  features that both sides agree upon
 //! segments.rs its memory segments
 //! queue.rs    submissions, and what a KMD tells about them
 //! cpu_event.rs events of processes that a KMD signals
+//! border/     the same across the border of a virtual machine
 //! native_fence.rs fences that the GPU waits for by itself
 //! doorbell.rs doorbells of queues that their process fills
 //! paging.rs   page tables
 //! power.rs    D0 and D3
+//! process.rs  processes
 //! recovery.rs engines that hang
 //! reserve.rs GPU addresses that a KMD reserves
 //! gate.rs     who is inside
@@ -35,10 +39,13 @@
 //! object/     what a KMD has made, from its create to its destroy
 //! ```
 
+pub mod border;
+pub mod callbacks;
 pub mod caps;
 pub mod class;
 pub mod cpu_event;
 pub mod doorbell;
+pub mod feature;
 pub mod gate;
 pub mod index_map;
 pub mod native_fence;
@@ -46,6 +53,7 @@ pub mod object;
 pub mod paging;
 pub mod port;
 pub mod power;
+pub mod process;
 pub mod queue;
 pub mod recovery;
 pub mod reserve;
@@ -71,10 +79,15 @@ use doorbell::{
     Connected,
     CreateDoorbellArgs, //
 };
+use feature::{
+    DriverInterface,
+    FeatureSupport, //
+};
 use native_fence::{
     CreateNativeFenceArgs,
     CurrentValueUpdate,
     FenceUpdate,
+    LogBuffer,
     OpenNativeFenceArgs,
     PrivateData, //
 };
@@ -83,6 +96,7 @@ use paging::{
     RootPageTable, //
 };
 use power::PowerState;
+use process::CreateProcessArgs;
 use queue::{
     NodeStatus,
     Submission,
@@ -107,6 +121,7 @@ use types::{
     CreateDeviceArgs,
     CreateHwQueueArgs,
     DeviceCookie,
+    DeviceError,
     DoorbellCookie,
     Escape,
     HwQueueCookie,
@@ -115,8 +130,7 @@ use types::{
     OpenAllocationArgs,
     OpenAllocationCookie,
     OpenNativeFenceCookie,
-    ProcessCookie,
-    ProcessId, //
+    ProcessCookie, //
 };
 
 /// What a kernel-mode driver implements for one adapter.
@@ -128,7 +142,8 @@ pub trait Kmd: Destroy + Send + Sync {
     /// StartDevice, once, before anything else.
     fn start_device(&mut self, class: &Passive, info: &StartInfo) -> KmdResult;
 
-    /// StopDevice, once: from now on there are only destroys. Nothing else is inside.
+    /// StopDevice, once: from now on there are only destroys. Nothing else is inside. It is the
+    /// last time that the KMD signals CPU events (CPU-34).
     fn stop_device(&self, class: &Passive);
 
     /// QueryAdapterInfo: writes the answer to its place in `query`.
@@ -137,15 +152,32 @@ pub trait Kmd: Destroy + Send + Sync {
     /// GetNodeMetadata of a node that there is.
     fn get_node_metadata(&self, class: &Passive, node: u32) -> NodeMetadata;
 
-    /// QueryFeatureSupport: whether the driver has this feature (`DXGK_FEATURE_ID`).
-    fn query_feature_support(&self, class: &Passive, feature: u32) -> bool;
+    /// QueryFeatureSupport, once for each feature that the OS part knows (`DXGK_FEATURE_ID`), after
+    /// StartDevice: which versions the driver has. Without `allow_experimental` it says no to a
+    /// feature that is an experiment.
+    fn query_feature_support(
+        &self,
+        class: &Passive,
+        feature: u32,
+        allow_experimental: bool,
+    ) -> FeatureSupport;
 
-    /// CreateProcess, for what the OS part calls `id`: a process, once on each adapter it uses. The
-    /// KMD may reserve some of its GPU addresses.
+    /// QueryFeatureInterface, once for each feature that is enabled, in the version that was agreed
+    /// upon: what the driver has for it. From now on the callbacks tell what is enabled. If it
+    /// fails there is no adapter.
+    fn query_feature_interface(
+        &self,
+        class: &Passive,
+        feature: u32,
+        version: u16,
+    ) -> KmdResult<DriverInterface>;
+
+    /// CreateProcess: a process, once on each adapter it uses. The KMD may reserve some of its GPU
+    /// addresses.
     fn create_process(
         &self,
         class: &Passive,
-        id: ProcessId,
+        process: &CreateProcessArgs<'_>,
         addresses: &mut dyn ReserveAddresses,
     ) -> KmdResult<ProcessCookie>;
 
@@ -244,16 +276,26 @@ pub trait Kmd: Destroy + Send + Sync {
     /// value or a later one (FEN-73). It is of class I: a lock of the OS part is held, and the KMD
     /// takes no other one that somebody may hold who waits. One at a time for each fence, as the
     /// next one.
-    fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]);
+    ///
+    /// If it fails the adapter is stopped, and neither of the two is called again (FEN-108).
+    fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult;
 
     /// UpdateCurrentValuesFromCpu: stores the values, and has the queues look again that wait for
-    /// these fences. In the same context.
+    /// these fences. In the same context, and failing in the same way.
     fn update_current_values_from_cpu(
         &self,
         class: &Dispatch,
         updates: &[FenceUpdate<'_>],
         how: CurrentValueUpdate,
-    );
+    ) -> KmdResult;
+
+    /// SetNativeFenceLogBuffer, of a HW queue that its process fills: from now on its engine logs
+    /// there. What it has logged in an older one is there on return. One at a time for each queue.
+    fn set_native_fence_log_buffer(&self, class: &Passive, queue: HwQueueCookie, log: &LogBuffer);
+
+    /// UpdateNativeFenceLogs: on return every entry can be read that belongs to a header which was
+    /// read before the call (GPU-78).
+    fn update_native_fence_logs(&self, class: &Dispatch, queues: &[HwQueueCookie]);
 
     /// SubmitCommandVirtual, to a context of packets. One at a time for each context. The KMD has
     /// at most [`caps::NodeMetadata::max_in_flight_hw_queue_buffers`] submissions of a queue that
@@ -305,7 +347,7 @@ pub trait Kmd: Destroy + Send + Sync {
     fn calibrate_gpu_clock(&self, class: &Dispatch, node: u32, physical_adapter: u32) -> ClockData;
 
     /// Escape: a client's private request, answered in place. A refusal changes nothing.
-    fn escape(&self, class: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult;
+    fn escape(&self, class: &Passive, escape: &Escape<'_>, data: &mut [u8]) -> KmdResult;
 
     /// PreemptCommand: the engine of a node that there is stops at the end of a packet, and then
     /// looks anew at what it has to run. Once that is so, QueryEngineStatus says `id`.
@@ -342,10 +384,13 @@ pub trait Kmd: Destroy + Send + Sync {
     /// connected: what was rung before is seen. Not an entry of the WDK.
     fn is_idle(&self, class: &Passive) -> bool;
 
-    /// A client has put its device in error (D3DKMTMarkDeviceAsError), once for each device. The
-    /// KMD tells who waits for CPU events of it; its work is ended after that. Not an entry of the
-    /// WDK.
-    fn notify_device_error(&self, class: &Passive, device: DeviceCookie);
+    /// A device is in error for a reason that the KMD does not know, once for each device. The KMD
+    /// tells who waits for CPU events of it; its work is ended after that. Not an entry of the WDK.
+    fn notify_device_error(&self, class: &Passive, device: DeviceCookie, why: DeviceError);
+
+    /// A segment or the aperture has no room for what somebody wants there. The KMD tells who waits
+    /// for that. It may come as often as users want. Not an entry of the WDK.
+    fn notify_memory_pressure(&self, class: &Passive);
 
     /// SetPowerState, to the other state (GPU-28). To D3 only when [`Kmd::is_idle`] has said so,
     /// although something may have been submitted since. In D3 no doorbell is connected. One of

@@ -19,6 +19,85 @@ use crate::platform::{
 /// Whether a driver has them (`DXGK_FEATURE_NATIVE_FENCE`).
 pub const FEATURE: u32 = 37;
 
+/// A function that a driver with native fences has to have (FEN-111).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum NativeFenceFunction {
+    /// Makes a fence.
+    Create,
+    /// Ends it.
+    Destroy,
+    /// Lets a device see it.
+    Open,
+    /// Ends that.
+    Close,
+    /// Says where a queue logs what it does with fences.
+    SetLogBuffer,
+    /// Makes what was logged visible.
+    UpdateLogs,
+    /// Tells engines for which values somebody waits.
+    UpdateMonitoredValues,
+    /// Signals, for the CPU.
+    UpdateCurrentValues,
+}
+
+/// How many there are.
+const FUNCTIONS: u32 = 8;
+
+/// Which of these functions a driver has. Here they are methods of [`Kmd`](super::Kmd), so that
+/// every driver has something in their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeFenceFunctions(u32);
+
+impl NativeFenceFunctions {
+    /// All of them.
+    pub const ALL: Self = Self((1 << FUNCTIONS) - 1);
+
+    /// The same without one.
+    pub const fn without(self, function: NativeFenceFunction) -> Self {
+        // CAST: the number of the variant.
+        Self(self.0 & !(1 << function as u32))
+    }
+}
+
+/// What the OS part can do with native fences (GetOSCaps). What it cannot do, a driver does not
+/// offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeFenceOsCaps {
+    /// `SupportOptimizedDefaultFenceType`: MonitoredValue of a fence may be in memory of the GPU.
+    pub optimized_default_type: bool,
+    /// `SupportIntraGpuFenceType`: there are fences that packets alone use.
+    pub intra_gpu_type: bool,
+}
+
+/// What the OS part has for a driver with native fences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeFenceServices;
+
+impl NativeFenceServices {
+    /// GetOSCaps.
+    pub fn os_caps(self) -> NativeFenceOsCaps {
+        NativeFenceOsCaps {
+            optimized_default_type: false,
+            intra_gpu_type: false,
+        }
+    }
+}
+
+/// What a GPU wants of its native fences (`DXGK_NATIVE_FENCE_CAPS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NativeFenceCaps {
+    /// `MonitoredValueStride`: bytes between two fences in a page, a power of two from 8 to 4096.
+    pub stride: u32,
+    /// `MapToGpuSystemProcess`: the GPU wants to see both words in the address space of the system
+    /// process.
+    pub map_to_gpu_system_process: bool,
+    /// `MinimumAddress`: the lowest GPU address of a word that will do.
+    pub minimum_address: u64,
+    /// `MaximumAddress`: the end of the last that will do; 0 if all are.
+    pub maximum_address: u64,
+}
+
 /// Bytes of a client's data that go to the KMD and back (`D3DDDI_NATIVE_FENCE_PDD_SIZE`).
 pub const PRIVATE_DATA_SIZE: usize = 64;
 
@@ -33,6 +112,8 @@ pub struct CreateNativeFenceArgs<'a> {
     pub id: NativeFenceId,
     /// What its interrupt tells. The KMD has it until DestroyNativeFence.
     pub callbacks: &'a Shared<dyn NativeFenceCallbacks>,
+    /// MonitoredValue until the first UpdateMonitoredValues.
+    pub monitored_value: u64,
 }
 
 /// What OpenNativeFence gets (`DXGKARG_OPENNATIVEFENCE`). All devices of a process see a fence at
@@ -54,6 +135,8 @@ pub struct FenceUpdate<'a> {
     pub value: u64,
     /// The word that it is for, in the mapping of the kernel.
     pub word: &'a Word64,
+    /// CurrentValue, in the same mapping.
+    pub current_value: &'a Word64,
 }
 
 /// What UpdateCurrentValuesFromCpu does with a value.
@@ -68,6 +151,27 @@ pub enum CurrentValueUpdate {
     AlwaysSignaled,
 }
 
+/// What a log is of (`DXGK_NATIVE_FENCE_LOG_TYPE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogType {
+    /// Waits that are over.
+    Waits,
+    /// Values that were stored.
+    Signals,
+}
+
+/// What SetNativeFenceLogBuffer gets (`DXGKARG_SETNATIVEFENCELOGBUFFER`): where engines log what a
+/// HW queue does with native fences (gpu.md section 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogBuffer {
+    /// Which log it is.
+    pub ty: LogType,
+    /// GPU virtual address of its header in the process of the queue.
+    pub address: u64,
+    /// How many entries it has.
+    pub entries: u32,
+}
+
 /// Calls from a KMD to the OS part about one native fence.
 ///
 /// They may be called in any context class and under locks of the KMD. They obey the interrupt
@@ -75,6 +179,14 @@ pub enum CurrentValueUpdate {
 pub trait NativeFenceCallbacks: Send + Sync {
     /// NATIVE_FENCE_SIGNALED with this fence in the array: an engine has stored a value to
     /// CurrentValue that is above MonitoredValue (FEN-91). The value, and what was stored before
-    /// it, is visible to everybody.
+    /// it, is visible to everybody. A KMD that names queues does not call it, see
+    /// [`DriverCaps::optimized_native_fence_interrupt`].
+    ///
+    /// [`DriverCaps::optimized_native_fence_interrupt`]:
+    ///     super::caps::DriverCaps::optimized_native_fence_interrupt
     fn signaled(&self);
+
+    /// DestroyNativeFence has returned, or nothing was made. The OS part tells itself so: a signal
+    /// that comes after this breaks a rule (FEN-96). KMDs do not call it.
+    fn destroyed(&self);
 }

@@ -31,6 +31,16 @@ pub enum Suspend {
     Pending,
 }
 
+/// DXGK_INTERRUPT_NATIVE_FENCE_SIGNALED without an array of fences (FEN-93 to FEN-97).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NativeFenceSignaled {
+    /// `hHWQueue` is the queue whose callbacks these are, which has signalled. Otherwise it is
+    /// NULL, and it was any queue of the engine.
+    pub names_queue: bool,
+    /// `EvaluateLegacyMonitoredFences`: values of monitored fences may have been stored, too.
+    pub evaluate_legacy_monitored_fences: bool,
+}
+
 /// Calls from a KMD to the OS part about one queue: NotifyInterrupt, with the record that belongs
 /// to the queue.
 ///
@@ -71,6 +81,11 @@ pub trait QueueCallbacks: Send + Sync {
     /// MONITORED_FENCE_SIGNALED: values were stored to monitored fences, and the client asked for
     /// an interrupt. Which ones is not said.
     fn monitored_fence_signaled(&self);
+
+    /// NATIVE_FENCE_SIGNALED without an array of fences: which of them an engine has signalled is
+    /// for the OS part to find out, by their values or by the logs of queues. What was stored and
+    /// logged before is visible to everybody (GPU-62).
+    fn native_fence_signaled(&self, _record: NativeFenceSignaled) {}
 
     /// DMA_PAGE_FAULTED, HWQUEUE_PAGE_FAULTED, or an illegal packet: the queue has stopped for
     /// good, once (GPU-36, GPU-68).

@@ -183,21 +183,51 @@ pub struct CreateHwQueueArgs<'a> {
     pub user_mode_submission: bool,
     /// GPU virtual address of the value of its progress fence.
     pub progress_fence: u64,
+    /// `NativeProgressFence`: that is a native fence, which is open on the device of the context.
+    pub native_progress_fence: bool,
     /// The client's data.
     pub private_data: &'a [u8],
     /// What the KMD tells about its work.
     pub callbacks: &'a Shared<dyn QueueCallbacks>,
 }
 
+/// Why a device is in error that no work of it has put in error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceError {
+    /// A client said so (D3DKMTMarkDeviceAsError).
+    Marked,
+    /// Memory that it was promised is not there.
+    OutOfMemory,
+}
+
+/// What a handle of a client stands for that takes work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueHandle {
+    /// A context, with all its HW queues if it has some.
+    Context(ContextId),
+    /// A HW queue of a context.
+    HwQueue(HwQueueId, ContextId),
+}
+
+/// The handles of a client, for what its private data mean (`DxgkCbGetHandleData`).
+pub trait HandleData {
+    /// What a handle stands for that takes work of the device that the call is about.
+    ///
+    /// Context: class P; a KMD calls it with no lock held.
+    fn queue(&self, handle: u32) -> Option<QueueHandle>;
+}
+
 /// What Escape gets besides the data (`DXGKARG_ESCAPE`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Escape {
+#[derive(Clone, Copy, Default)]
+pub struct Escape<'a> {
     /// `D3DDDI_ESCAPEFLAGS`.
     pub flags: u32,
     /// The device of the client that it is about (`hDevice`), if it names one.
     pub device: Option<DeviceCookie>,
     /// The client may control the machine, and so break the adapter.
     pub is_privileged: bool,
+    /// The handles of the client, if the data may have some.
+    pub handles: Option<&'a dyn HandleData>,
 }
 
 /// Where the bytes of an allocation may be.

@@ -8,8 +8,13 @@
 //! runs, see [`Driver`](super::driver::Driver).
 
 use super::{
+    border::{
+        Border,
+        EventPath, //
+    },
     debugfs::{
         AdapterFile,
+        CpuEventsFile,
         Debugfs,
         NativeFencesFile,
         ReportsFile, //
@@ -37,8 +42,11 @@ use super::{
 };
 use crate::{
     ddi::{
+        callbacks::{
+            Callbacks,
+            Record, //
+        },
         caps::{
-            AdapterQuery,
             DriverCaps,
             StartInfo, //
         },
@@ -73,7 +81,13 @@ use crate::{
             Answer,
             FeatureSet, //
         },
-        luid, //
+        feature_agreement::Agreed,
+        feature_overrides::Overrides,
+        luid,
+        start_rules::{
+            self,
+            Answers, //
+        }, //
     },
     sys::{
         alloc::pin_arc,
@@ -81,11 +95,21 @@ use crate::{
     }, //
 };
 use kernel::{
+    impl_has_work,
     new_mutex,
+    new_work,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
+    },
+    workqueue::{
+        Work,
+        WorkItem, //
     }, //
 };
 
@@ -107,6 +131,23 @@ pub(in crate::dxgk) trait AdapterOwner: Send + Sync {
     fn lose_devices(&self, adapter: &Arc<Adapter>);
 }
 
+/// What is configured of the OS part of an adapter.
+#[derive(Clone)]
+pub(crate) struct AdapterOptions {
+    /// How its CPU events go to the KMD and back.
+    pub(crate) event_path: EventPath,
+    /// What is configured about its features.
+    pub(crate) overrides: Overrides,
+}
+
+impl AdapterOptions {
+    /// Nothing is.
+    pub(crate) const NONE: Self = Self {
+        event_path: EventPath::Local,
+        overrides: Overrides::NONE,
+    };
+}
+
 /// A GPU, and the KMD that drives it.
 #[pin_data]
 pub(crate) struct Adapter {
@@ -116,8 +157,10 @@ pub(crate) struct Adapter {
     pub(crate) luid: Luid,
     /// What its KMD says about it.
     pub(crate) caps: DriverCaps,
+    /// Bytes between its native fences in a page, if it has any.
+    pub(in crate::dxgk) native_fence_stride: u32,
     /// The driver features in use.
-    features: FeatureSet,
+    features: Agreed,
     /// The KMD.
     pub(in crate::dxgk) port: Arc<Port>,
     /// What it recovers with.
@@ -128,6 +171,10 @@ pub(crate) struct Adapter {
     /// Whether it has ended. LOCK: held while it ends.
     #[pin]
     ended: Mutex<bool>,
+    /// Whether its KMD could not update a native fence.
+    has_failed: Atomic<bool>,
+    #[pin]
+    failing: Work<Adapter>,
     /// What it has of memory.
     pub(in crate::dxgk) memory: AdapterMemory,
     /// The fences that are bound to it.
@@ -145,6 +192,8 @@ pub(crate) struct Adapter {
     pub(in crate::dxgk) contexts: Arc<AllContexts>,
     /// Calls DpcRoutine.
     pub(in crate::dxgk) dpc: Arc<Dpc>,
+    /// What is between its CPU events and the KMD, if that is in another machine.
+    pub(in crate::dxgk) border: Option<Arc<Border>>,
     /// Does what its KMD has told, one after the other (GPU-114).
     pub(in crate::dxgk) worker: OrderedWorker,
     /// How much exists that belongs to it.
@@ -155,6 +204,7 @@ pub(crate) struct Adapter {
     _file: Option<AdapterFile>,
     _reports_file: Option<ReportsFile>,
     _native_fences_file: Option<NativeFencesFile>,
+    _cpu_events_file: Option<CpuEventsFile>,
 }
 
 impl CountedOn for Adapter {
@@ -163,15 +213,33 @@ impl CountedOn for Adapter {
     }
 }
 
+impl_has_work! {
+    impl HasWork<Self> for Adapter { self.failing }
+}
+
+impl WorkItem for Adapter {
+    type Pointer = Arc<Self>;
+
+    /// The KMD cannot update native fences: all of them are signaled for good.
+    fn run(this: Arc<Self>) {
+        pr_warn!(
+            "adapter {}: stopped, because its driver cannot update native fences\n",
+            this.luid.low
+        );
+        this.owner.remove_adapter(&this);
+    }
+}
+
 impl Adapter {
-    /// The adapter of this kind with the number `index`, which `kmd` drives. Starts it. `debugfs`
-    /// shows its counters.
+    /// The adapter of this kind with the number `index`, which `kmd` drives. Starts it, with what
+    /// is configured about its features. `debugfs` shows its counters.
     ///
     /// Context: may sleep, no spinlock held.
     pub(super) fn start(
         kind: AdapterKind,
         index: u32,
         kmd: KBox<dyn Kmd>,
+        options: &AdapterOptions,
         debugfs: Option<&Debugfs>,
         owner: Arc<dyn AdapterOwner>,
     ) -> KmdResult<Arc<Self>> {
@@ -192,40 +260,62 @@ impl Adapter {
         let dpc_worker = OrderedWorker::start(c"dxg-dpc").map_err(|_| KmdError::NoMemory)?;
         let fence_worker = OrderedWorker::start(c"dxg-fence").map_err(|_| KmdError::NoMemory)?;
         let fences = FenceBindings::new().map_err(|_| KmdError::NoMemory)?;
-        let native_interrupts =
-            NativeInterrupts::new(&fences, fence_worker).map_err(|_| KmdError::NoMemory)?;
+        let contexts = AllContexts::new().map_err(|_| KmdError::NoMemory)?;
+        let queues = pin_arc(Queues::new(), GFP_KERNEL).map_err(|_| KmdError::NoMemory)?;
+        let recovery = Recovery::new().map_err(|_| KmdError::NoMemory)?;
+        let record = Record::new().ok_or(KmdError::NoMemory)?;
+        let info = StartInfo {
+            luid,
+            callbacks: Callbacks::of(&record),
+        };
+        let port = Port::start(kmd, &class, &info)?;
+        let dpc = Dpc::new(&port, dpc_worker).map_err(|_| KmdError::NoMemory)?;
+        let border =
+            Border::new(options.event_path, &port, &dpc).map_err(|_| KmdError::NoMemory)?;
+        let power = Power::new(&port, &contexts, &queues).map_err(|_| KmdError::NoMemory)?;
+        let (caps, features, native_fence_stride, memory) = {
+            let kmd = port.enter()?;
+            let Answers {
+                caps,
+                features,
+                native_fences,
+            } = start_rules::ask(&*kmd, &class, &record, &options.overrides)?;
+            let memory = AdapterMemory::new(&caps, native_fences.as_ref(), &*kmd, &class)?;
+
+            let stride = native_fences.map_or(0, |caps| caps.stride);
+
+            (caps, features, stride, memory)
+        };
+        let native_interrupts = NativeInterrupts::new(
+            &fences,
+            fence_worker,
+            kind.id_of(index),
+            caps.optimized_native_fence_interrupt,
+        )
+        .map_err(|_| KmdError::NoMemory)?;
         let native_fences_file = debugfs
             .map(|debugfs| debugfs.native_fences_file(luid, &native_interrupts))
             .transpose()
             .map_err(|_| KmdError::NoMemory)?;
-        let contexts = AllContexts::new().map_err(|_| KmdError::NoMemory)?;
-        let queues = pin_arc(Queues::new(), GFP_KERNEL).map_err(|_| KmdError::NoMemory)?;
-        let recovery = Recovery::new().map_err(|_| KmdError::NoMemory)?;
-        let port = Port::start(kmd, &class, &StartInfo { luid })?;
-        let dpc = Dpc::new(&port, dpc_worker).map_err(|_| KmdError::NoMemory)?;
-        let power = Power::new(&port, &contexts, &queues).map_err(|_| KmdError::NoMemory)?;
-        let (caps, features, memory) = {
-            let kmd = port.enter()?;
-            let mut caps = DriverCaps::default();
-
-            kmd.query_adapter_info(&class, AdapterQuery::DriverCaps(&mut caps));
-            (
-                caps,
-                FeatureSet::supported(|id| kmd.query_feature_support(&class, id)),
-                AdapterMemory::new(&caps, &*kmd, &class)?,
-            )
-        };
+        let cpu_events_file = debugfs
+            .zip(border.as_ref())
+            .map(|(debugfs, border)| debugfs.cpu_events_file(luid, border.counts()))
+            .transpose()
+            .map_err(|_| KmdError::NoMemory)?;
 
         pin_arc(
             pin_init!(Self {
                 id: kind.id_of(index),
                 luid,
                 caps,
+                native_fence_stride,
                 features,
                 port,
                 recovery <- recovery,
                 owner,
                 ended <- new_mutex!(false, "Adapter::ended"),
+                has_failed: Atomic::new(false),
+                failing <- new_work!("Adapter::failing"),
                 memory,
                 fences,
                 native_interrupts,
@@ -234,12 +324,14 @@ impl Adapter {
                 power,
                 contexts,
                 dpc,
+                border,
                 worker,
                 stats,
                 reports,
                 _file: file,
                 _reports_file: reports_file,
                 _native_fences_file: native_fences_file,
+                _cpu_events_file: cpu_events_file,
             }),
             GFP_KERNEL,
         )
@@ -269,11 +361,26 @@ impl Adapter {
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn end_queues(&self) {
+        self.memory.notices.changed();
         for queue in self.queues.iter() {
             queue.stop();
         }
         // Others may end some of them, who are at it now.
         self.queues.wait_until_gone();
+    }
+
+    /// Its KMD could not update a native fence (FEN-108): it is stopped, as if it were removed. In
+    /// any context; touches atomics and queues work only.
+    pub(in crate::dxgk) fn fence_update_failed(self: &Arc<Self>) {
+        if !self.has_failed.xchg(true, Relaxed) {
+            // It waits for nobody who could be inside the KMD.
+            self.recovery.worker.enqueue(self.clone());
+        }
+    }
+
+    /// Whether its KMD could not update a native fence, so that it is not asked to any more.
+    pub(in crate::dxgk) fn has_failed(&self) -> bool {
+        self.has_failed.load(Relaxed)
     }
 
     /// What the KMD calls a node.
@@ -349,7 +456,7 @@ impl Adapter {
     pub(crate) fn query_info(&self, ty: u32, payload: &mut [u8]) -> DxgResult {
         let asked = Asked {
             caps: &self.caps,
-            features: self.features,
+            features: self.features(),
             kmd: &*self.port.enter_to_query()?,
             class: &Passive::here(),
         };
@@ -365,7 +472,7 @@ impl Adapter {
 
     /// Answers IsFeatureEnabled.
     pub(crate) fn feature(&self, id: u32) -> Answer {
-        feature::answer(self.features, id)
+        self.features.answer(id)
     }
 
     /// Private driver data of a plain allocation of so many bytes (RES-26).
@@ -399,18 +506,37 @@ impl Adapter {
 
     /// The features that are enabled.
     pub(in crate::dxgk) fn features(&self) -> FeatureSet {
-        self.features
+        self.features.enabled()
     }
 
     /// Whether it has native fences (FEN-113).
     pub(in crate::dxgk) fn has_native_fences(&self) -> bool {
-        self.features.has(feature::NATIVE_FENCE)
+        self.features().has(feature::NATIVE_FENCE)
+    }
+
+    /// Somebody wants memory where there is no room.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn notify_memory_pressure(&self) {
+        self.memory.notices.pressed();
+        if let Ok(kmd) = self.port.enter() {
+            kmd.notify_memory_pressure(&Passive::here());
+        }
+    }
+
+    /// ACCESS_DENIED if clients may not send escapes that not every driver knows: in a secure guest
+    /// (CPU-19).
+    pub(crate) fn check_escape(&self) -> DxgResult {
+        if let Some(border) = &self.border {
+            border.check_escape()?;
+        }
+        Ok(())
     }
 
     /// Gives a client's private request to the KMD, which answers in place.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn escape(&self, escape: &Escape, data: &mut [u8]) -> DxgResult {
+    pub(crate) fn escape(&self, escape: &Escape<'_>, data: &mut [u8]) -> DxgResult {
         Ok(self.port.enter()?.escape(&Passive::here(), escape, data)?)
     }
 }

@@ -9,6 +9,7 @@
 //! changes.
 
 use super::{
+    border::BorderCounts,
     report::Reports,
     stats::{
         Stats,
@@ -37,6 +38,9 @@ pub(in crate::dxgk) type ReportsFile = Pin<KBox<File<Arc<Reports>>>>;
 /// Shows how often engines interrupted for native fences, in the same way.
 pub(in crate::dxgk) type NativeFencesFile = Pin<KBox<File<Arc<NativeInterrupts>>>>;
 
+/// Shows what there was of the border of an adapter, in the same way.
+pub(in crate::dxgk) type CpuEventsFile = Pin<KBox<File<BorderCounts>>>;
+
 /// The directory. Dropping it removes it, when the files of adapters are gone too, and waits for
 /// those who read.
 pub(crate) struct Debugfs {
@@ -44,6 +48,7 @@ pub(crate) struct Debugfs {
     adapters: Dir,
     reports: Dir,
     native_fences: Dir,
+    cpu_events: Dir,
     _totals: Pin<KBox<File<()>>>,
 }
 
@@ -58,6 +63,7 @@ impl Debugfs {
             adapters: dir.subdir(c"adapters"),
             reports: dir.subdir(c"reports"),
             native_fences: dir.subdir(c"native-fences"),
+            cpu_events: dir.subdir(c"cpu-events"),
             dir,
             _totals: totals,
         })
@@ -109,6 +115,25 @@ impl Debugfs {
 
         KBox::pin_init(file, GFP_KERNEL)
     }
+
+    /// The same for its CPU events, if they go across a border.
+    pub(in crate::dxgk) fn cpu_events_file(
+        &self,
+        luid: Luid,
+        border: BorderCounts,
+    ) -> Result<CpuEventsFile> {
+        let name = file_name(luid)?;
+        let file = self
+            .cpu_events
+            .read_callback_file(&name, border, &show_cpu_events);
+
+        KBox::pin_init(file, GFP_KERNEL)
+    }
+}
+
+/// What there was of the border of an adapter.
+fn show_cpu_events(border: &BorderCounts, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    counts(border.each(), f)
 }
 
 /// What there was of native fences on an adapter.
@@ -116,6 +141,7 @@ fn show_native_fences(
     interrupts: &Arc<NativeInterrupts>,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
+    interrupts.look_at_logs();
     counts(interrupts.each(), f)
 }
 

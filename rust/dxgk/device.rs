@@ -5,6 +5,11 @@
 
 use super::{
     adapter::Adapter,
+    border::{
+        ClientHandles,
+        FarDevice, //
+    },
+    dpc::Dpc,
     gpu_process::{
         GpuProcessUse,
         GpuProcesses, //
@@ -21,8 +26,13 @@ use super::{
         RETIRING, //
     },
     sync::{
+        cpu_event::EventDevice,
+        fence_binding::LoggedFence,
         fence_mappings::FenceMappings,
-        fence_viewer::FenceViewer, //
+        fence_viewer::{
+            FenceViewer,
+            ViewingDevice, //
+        }, //
     },
     vidmm::{
         address_space::AddressSpace,
@@ -41,6 +51,7 @@ use crate::{
             FaultKind, //
         },
         types::{
+            DeviceError,
             DeviceId,
             Escape, //
         }, //
@@ -126,6 +137,17 @@ enum Failure {
     OutOfMemory,
 }
 
+impl Failure {
+    /// What the KMD has to be told, who knows what happens to its work.
+    fn device_error(self) -> Option<DeviceError> {
+        match self {
+            Self::Marked => Some(DeviceError::Marked),
+            Self::OutOfMemory => Some(DeviceError::OutOfMemory),
+            Self::Fault(_) | Self::Hung | Self::Reset => None,
+        }
+    }
+}
+
 /// The process that has made a device, as the device knows it.
 pub(crate) trait DeviceOwner: Send + Sync {
     /// What it is on each adapter.
@@ -141,6 +163,20 @@ pub(crate) trait DeviceOwner: Send + Sync {
     ///
     /// Context: may sleep, no locks held; nothing is added on the device any more.
     fn device_failed(&self, device: &Device);
+
+    /// The native fence that the process calls so, if it may signal it, or wait for it if that is
+    /// not asked for. For what is logged (GPU-84).
+    ///
+    /// Context: may sleep, no spinlock held.
+    fn logged_fence(&self, handle: u32, is_signal: bool) -> Option<Arc<dyn LoggedFence>>;
+
+    /// Its handles, for the host's side of a border.
+    fn client_handles(self: Arc<Self>) -> Arc<dyn ClientHandles>;
+
+    /// Whatever work of a device may have signalled is looked at (FEN-99).
+    ///
+    /// Context: may sleep, no spinlock held.
+    fn look_at_fences(&self, device: &Device);
 }
 
 /// What one client has made on one adapter.
@@ -155,6 +191,10 @@ pub(crate) struct Device {
     pub(in crate::dxgk) owner: Arc<dyn DeviceOwner>,
     /// Who sees the value of a fence that it opens.
     pub(in crate::dxgk) viewer: Arc<FenceViewer>,
+    /// How many CPU events it has (CPU-41).
+    pub(in crate::dxgk) cpu_events: Atomic<u64>,
+    /// The same device across the border, if its adapter has one.
+    far: Option<FarDevice>,
     /// Its paging queues.
     pub(in crate::dxgk) paging: Arc<DeviceQueues>,
     /// The adapter it is on, where it is counted.
@@ -190,6 +230,28 @@ impl WorkItem for Device {
     }
 }
 
+impl EventDevice for Device {
+    fn id(&self) -> u64 {
+        self.identified.id
+    }
+
+    fn kmd(&self) -> &Arc<object::Device> {
+        &self.kmd
+    }
+
+    fn dpc(&self) -> &Arc<Dpc> {
+        &self.adapter.dpc
+    }
+
+    fn cpu_events(&self) -> &Atomic<u64> {
+        &self.cpu_events
+    }
+
+    fn far(&self) -> Option<&FarDevice> {
+        self.far.as_ref()
+    }
+}
+
 impl QueueOwner for Device {
     /// Nothing of it goes on.
     fn out_of_memory(self: Arc<Self>) {
@@ -213,11 +275,24 @@ impl Device {
         let class = Passive::here();
         let process = owner.gpu_processes().enter(&adapter)?;
         let kmd = object::Device::create(&process.kmd, &class, DeviceId(identified.id))?;
+        let far = adapter
+            .border
+            .as_ref()
+            .map(|border| {
+                let names = (process.id, identified.id);
+
+                border.add_device(names, owner.clone().client_handles(), &kmd)
+            })
+            .transpose()
+            .map_err(|_| Status::NO_MEMORY)?;
         let viewer = Arc::new(
             FenceViewer {
                 mappings: owner.mappings().clone(),
-                gpu: Some(process.clone()),
-                device: Some(kmd.clone()),
+                device: Some(ViewingDevice {
+                    adapter: adapter.clone(),
+                    gpu: process.clone(),
+                    kmd: kmd.clone(),
+                }),
             },
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -230,6 +305,8 @@ impl Device {
                 process,
                 owner,
                 viewer,
+                cpu_events: Atomic::new(0),
+                far,
                 paging,
                 adapter: Counted::new(adapter),
                 failure <- new_spinlock!(None, "Device::failure"),
@@ -260,7 +337,7 @@ impl Device {
     /// Gives a client's private request about it to the KMD, which answers in place.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn escape(&self, escape: &Escape, data: &mut [u8]) -> DxgResult {
+    pub(crate) fn escape(&self, escape: &Escape<'_>, data: &mut [u8]) -> DxgResult {
         Ok(self.kmd.escape(&Passive::here(), escape, data)?)
     }
 
@@ -321,8 +398,7 @@ impl Device {
         if !self.fail(why) {
             return;
         }
-        // Who waits for the reason is told before who waits for work (CPU-45).
-        self.adapter.dpc.call();
+        self.tell(why);
         stats::add::<RETIRING>(self, 1);
 
         let queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());
@@ -338,11 +414,17 @@ impl Device {
     /// Context: may sleep, no locks held.
     pub(crate) fn mark_as_error(&self) {
         if self.fail(Failure::Marked) {
-            // Who waits for the reason is told before who waits for work (CPU-45).
-            self.kmd.notify_error(&Passive::here());
-            self.adapter.dpc.call();
+            self.tell(Failure::Marked);
             self.end_work();
         }
+    }
+
+    /// Tells who waits for the reason, before who waits for work (CPU-45).
+    fn tell(&self, why: Failure) {
+        if let Some(error) = why.device_error() {
+            self.kmd.notify_error(&Passive::here(), error);
+        }
+        self.adapter.dpc.call();
     }
 
     /// It is about to be destroyed: its queues do what they can do and end. All of them before the

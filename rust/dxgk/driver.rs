@@ -10,6 +10,7 @@ use super::{
     adapter::{
         Adapter,
         AdapterKind,
+        AdapterOptions,
         AdapterOwner,
         Luid, //
     },
@@ -83,14 +84,16 @@ impl Driver {
         )?)
     }
 
-    /// Starts one more adapter of this kind and makes it known. Its KMD is what `make` returns for
-    /// its number (AddDevice). ENOSPC if as many as may be run already; then there is no KMD, and
-    /// none is started. An adapter that does not start uses no number up.
+    /// Starts one more adapter of this kind and makes it known, with what is configured about it.
+    /// Its KMD is what `make` returns for its number (AddDevice). ENOSPC if as many as may be run
+    /// already; then there is no KMD, and none is started. An adapter that does not start uses no
+    /// number up.
     ///
     /// Context: may sleep, no spinlock held.
     pub(crate) fn add_adapter(
         &self,
         kind: AdapterKind,
+        options: &AdapterOptions,
         make: impl FnOnce(u32) -> Result<KBox<dyn Kmd>, AllocError>,
     ) -> Result<Arc<Adapter>> {
         let mut numbers = self.numbers.lock();
@@ -108,6 +111,7 @@ impl Driver {
             kind,
             index,
             make(index)?,
+            options,
             self.debugfs.as_ref(),
             self.running.clone(),
         )?;

@@ -20,9 +20,14 @@ use super::{
     quota::holder::Holder,
     sched::queued_work::QueuedWork,
     stats::next_id,
-    sync::gpu_fences::GpuFences,
+    sync::{
+        gpu_fences::GpuFences,
+        native_interrupts::NativeInterrupts, //
+    },
     vidmm::{
         address_space::AddressSpace,
+        idle::IdleList,
+        notice::Notices,
         reserved::Reservations, //
     }, //
 };
@@ -52,6 +57,8 @@ use kernel::{
 
 /// A process on one adapter.
 pub(crate) struct GpuProcess {
+    /// What the OS part calls it.
+    pub(in crate::dxgk) id: u64,
     /// The process as the KMD has it.
     pub(in crate::dxgk) kmd: Arc<object::Process>,
     /// Its GPU addresses; `None` if the adapter has none.
@@ -62,6 +69,10 @@ pub(crate) struct GpuProcess {
     pub(in crate::dxgk) work: Arc<QueuedWork>,
     /// What engines have done for it.
     pub(in crate::dxgk) engines: Arc<EngineUse>,
+    /// What the adapter counts of native fences, if it has any.
+    native: Option<Arc<NativeInterrupts>>,
+    /// Who is told when it ends.
+    notices: Arc<Notices>,
 }
 
 impl GpuProcess {
@@ -69,21 +80,27 @@ impl GpuProcess {
         adapter: &Adapter,
         holder: &Arc<Holder>,
         engines: &Arc<EngineUse>,
+        offered: &Arc<IdleList>,
     ) -> DxgResult<Arc<Self>> {
         // No other process on any adapter has this number.
         let id = ProcessId(next_id());
-        let (kmd, space) = AddressSpace::with_process(adapter, id, holder.clone())?;
+        let (kmd, space) = AddressSpace::with_process(adapter, id, holder.clone(), offered)?;
 
-        let fences = GpuFences::new()?;
+        let fences = GpuFences::new(adapter.id)?;
         let work = QueuedWork::new()?;
 
         Ok(Arc::new(
             Self {
+                id: id.0,
                 kmd,
                 space,
                 fences,
                 work,
                 engines: engines.clone(),
+                native: adapter
+                    .has_native_fences()
+                    .then(|| adapter.native_interrupts.clone()),
+                notices: adapter.memory.notices.clone(),
             },
             GFP_KERNEL_ACCOUNT,
         )?)
@@ -159,6 +176,8 @@ pub(crate) struct GpuProcesses {
     /// What it has reserved of their memory, with devices there or without.
     #[pin]
     pub(in crate::dxgk) reservations: Reservations,
+    /// What it has offered and could go without (MEM-33).
+    pub(crate) offered: Arc<IdleList>,
     #[pin]
     list: Mutex<List>,
 }
@@ -166,9 +185,12 @@ pub(crate) struct GpuProcesses {
 impl GpuProcesses {
     /// It uses none.
     pub(crate) fn new(holder: Arc<Holder>) -> Result<Arc<Self>, AllocError> {
+        let offered = IdleList::new()?;
+
         pin_arc(
             pin_init!(Self {
                 holder,
+                offered,
                 reservations <- Reservations::new(),
                 list <- new_mutex!(
                     List {
@@ -190,7 +212,7 @@ impl GpuProcesses {
         let used = Self::remember(&mut list, adapter)?;
         let process = match &used.process {
             Some(process) => process.clone(),
-            None => GpuProcess::new(adapter, &self.holder, &used.engines)?,
+            None => GpuProcess::new(adapter, &self.holder, &used.engines, &self.offered)?,
         };
 
         used.process = Some(process.clone());
@@ -283,6 +305,15 @@ impl GpuProcesses {
                 break;
             };
 
+            let native = process.as_ref().and_then(|process| process.native.clone());
+
+            if let Some(native) = native {
+                seq_print!(m, "dxg-native-fences:\t{adapter}");
+                for (name, count) in native.each() {
+                    seq_print!(m, " {name}={count}");
+                }
+                seq_print!(m, "\n");
+            }
             if let Some(space) = process.and_then(|process| process.space.clone()) {
                 let (stretches, tables) = space.extent();
                 let [local, system] = [0, 1].map(|group| space.usage(group));
@@ -350,7 +381,9 @@ impl GpuProcesses {
         };
 
         drop(list);
-        drop(ended);
+        if let Some(ended) = ended {
+            ended.notices.changed();
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A HW queue: it takes the work of a context of HW queues (GPU-8). Its *progress fence* is a
-//! monitored fence that shows how far it is, and that nobody else signals (FEN-125 to FEN-127).
-//! Its process may fill it instead, by a doorbell (`doorbell/`).
+//! A HW queue: it takes the work of a context of HW queues (GPU-8). Its *progress fence* shows how
+//! far it is, and nobody else signals it (FEN-125 to FEN-127). It is a native fence where there are
+//! such. Its process may fill it instead, by a doorbell (`doorbell/`).
 
 use super::{
     context::Context,
@@ -24,7 +24,13 @@ use super::{
         Stats,
         OBJECTS, //
     },
-    sync::fence::Fence, //
+    sync::{
+        fence::Fence,
+        native_logs::{
+            LiveLogs,
+            LogDetail, //
+        }, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -42,7 +48,10 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
 };
 
 /// What a HW queue is made of, after all checks.
@@ -68,6 +77,8 @@ pub(crate) struct HwQueue {
     pub(crate) progress_handle: u32,
     /// Its progress fence.
     pub(in crate::dxgk) progress: Arc<Fence>,
+    /// Where its logs are, if it has any.
+    logs: Option<LogDetail>,
     context: Counted<Arc<Context>, OBJECTS>,
 }
 
@@ -109,23 +120,40 @@ impl HwQueue {
             context: context.state().clone(),
             suspension: None,
         };
+        // GPU-71.
+        let has_logs = description.user_mode_submission && context.adapter().has_native_fences();
+        let own_node = context.node;
+        let (mut number, mut detail) = (0, None);
         let queue = Queue::new(context.device(), own, |callbacks| {
             let create = CreateHwQueueArgs {
                 id: HwQueueId(id),
                 disable_gpu_timeout: description.disable_gpu_timeout,
                 user_mode_submission: description.user_mode_submission,
                 progress_fence: description.progress_fence,
+                native_progress_fence: fence.native().is_some(),
                 private_data: &description.private_data,
                 callbacks,
             };
 
+            let kmd_queue = object::HwQueue::create(kmd, &Passive::here(), &create)?;
+            let logs = match has_logs {
+                true => Some(LiveLogs::new(context.device(), own_node, id, &kmd_queue)?),
+                false => None,
+            };
+
+            number = logs.as_ref().map_or(0, LiveLogs::number);
+            detail = logs.as_ref().map(LiveLogs::detail);
             Ok(KmdQueue::HwQueue {
-                kmd: object::HwQueue::create(kmd, &Passive::here(), &create)?,
+                _log_pages: logs.as_ref().map(LiveLogs::pages),
+                _logs: logs,
+                kmd: kmd_queue,
                 _progress: progress,
                 context: kmd.clone(),
             })
         })?;
 
+        // Nothing of it has run.
+        queue.log_number.store(number, Relaxed);
         // Without memory it is dropped, which ends its queue.
         Ok(Arc::new(
             Self {
@@ -133,6 +161,7 @@ impl HwQueue {
                 queue,
                 progress_handle: description.progress_handle,
                 progress: fence,
+                logs: detail,
                 context: Counted::new(context.clone()),
             },
             GFP_KERNEL_ACCOUNT,
@@ -142,6 +171,17 @@ impl HwQueue {
     /// What traces and debugfs call it.
     pub(crate) fn id(&self) -> u64 {
         self.identified.id
+    }
+
+    /// Where its logs are. INVALID_PARAMETER if it has none: what goes through the kernel is not
+    /// logged (GPU-71).
+    pub(crate) fn log_detail(&self) -> DxgResult<LogDetail> {
+        Ok(self.logs.ok_or(Status::INVALID_PARAMETER)?)
+    }
+
+    /// The context that it was made on.
+    pub(in crate::dxgk) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// The device of its context.

@@ -26,6 +26,7 @@
 
 pub(crate) mod adapter;
 pub(crate) mod at_once;
+pub(crate) mod border;
 pub(crate) mod context;
 pub(crate) mod debugfs;
 pub(crate) mod destruction;

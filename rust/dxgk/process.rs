@@ -8,6 +8,7 @@
 //! process does not keep what its opener owned.
 
 use super::{
+    border::ClientHandles,
     device::{
         Device,
         DeviceOwner, //
@@ -28,22 +29,30 @@ use super::{
         RETIRING, //
     },
     sync::{
+        fence_binding::LoggedFence,
         fence_mappings::FenceMappings,
         fence_storage::FenceStoragePool,
         fence_viewer::FenceViewer,
         interrupted_waits::InterruptedWaits,
+        native_storage::NativeStorage,
         pending_waits::PendingWaits, //
     }, //
 };
-use crate::sys::{
-    task::{
-        caller::Identity,
-        mm_end::{
-            MmEnd,
-            MmEndListener, //
-        }, //
+use crate::{
+    ddi::types::{
+        HandleData,
+        QueueHandle, //
     },
-    work, //
+    sys::{
+        task::{
+            caller::Identity,
+            mm_end::{
+                MmEnd,
+                MmEndListener, //
+            }, //
+        },
+        work, //
+    }, //
 };
 use kernel::{
     impl_has_work,
@@ -86,7 +95,7 @@ pub(crate) struct Process {
     /// Values of fences that are not shareable.
     pub(crate) fence_storage: Arc<FenceStoragePool>,
     /// The same for native fences.
-    pub(crate) native_storage: Arc<FenceStoragePool>,
+    pub(crate) native_storage: Arc<NativeStorage>,
     /// The account of the user who opened the device.
     pub(crate) account: Account,
     /// What the process has made that takes memory or files.
@@ -117,15 +126,14 @@ impl Process {
     /// Context: a system call that may wait for `mmap_lock`, see [`MmEnd::new`].
     pub(crate) fn new(identity: Identity, account: Account) -> Result<Arc<Self>> {
         let mappings = FenceMappings::new(identity)?;
-        let fence_storage = FenceStoragePool::new(mappings.clone(), false)?;
-        let native_storage = FenceStoragePool::new(mappings.clone(), true)?;
+        let fence_storage = FenceStoragePool::monitored(mappings.clone())?;
+        let native_storage = NativeStorage::new(mappings.clone())?;
         let waits = PendingWaits::new(account.clone())?;
         let holder = Holder::new(account.clone())?;
         let gpu_processes = GpuProcesses::new(holder.clone())?;
         let viewer = Arc::new(
             FenceViewer {
                 mappings: mappings.clone(),
-                gpu: None,
                 device: None,
             },
             GFP_KERNEL_ACCOUNT,
@@ -177,6 +185,12 @@ impl Process {
     }
 }
 
+impl ClientHandles for Process {
+    fn queue_of(&self, device: u64, handle: u32) -> Option<QueueHandle> {
+        self.handles.of_device(device).queue(handle)
+    }
+}
+
 impl DeviceOwner for Process {
     fn gpu_processes(&self) -> &Arc<GpuProcesses> {
         &self.gpu_processes
@@ -192,6 +206,18 @@ impl DeviceOwner for Process {
 
     fn device_failed(&self, device: &Device) {
         self.handles.device_failed(device);
+    }
+
+    fn logged_fence(&self, handle: u32, is_signal: bool) -> Option<Arc<dyn LoggedFence>> {
+        Some(self.handles.logged_fence(handle, is_signal)?)
+    }
+
+    fn client_handles(self: Arc<Self>) -> Arc<dyn ClientHandles> {
+        self
+    }
+
+    fn look_at_fences(&self, device: &Device) {
+        self.handles.look_at_fences(device);
     }
 }
 

@@ -6,7 +6,8 @@
 use super::{
     adapter::{
         Adapter,
-        AdapterKind, //
+        AdapterKind,
+        AdapterOptions, //
     },
     context::{
         Class,
@@ -70,7 +71,14 @@ pub(in crate::dxgk) fn started(
 
     let kmd = KBox::new(kmd, GFP_KERNEL)?;
     let running = pin_arc(Running::new(0, None)?, GFP_KERNEL)?;
-    let adapter = Adapter::start(AdapterKind::TestDouble, 0, kmd, None, running);
+    let adapter = Adapter::start(
+        AdapterKind::TestDouble,
+        0,
+        kmd,
+        &AdapterOptions::NONE,
+        None,
+        running,
+    );
 
     Ok((journal, adapter.map_err(DxgError::from)))
 }

@@ -7,12 +7,18 @@ mod tests {
     use crate::{
         ddi::{
             caps::{
+                DriverCaps,
                 Luid,
                 StartInfo, //
             },
             class::{
                 Dispatch,
                 Passive, //
+            },
+            native_fence::NativeFenceFunction,
+            process::{
+                local_process,
+                CreateProcessArgs, //
             },
             reserve::NoAddresses,
             types::{
@@ -25,7 +31,8 @@ mod tests {
         dxgk::{
             adapter::{
                 Adapter,
-                AdapterKind, //
+                AdapterKind,
+                AdapterOptions, //
             },
             device::Device,
             driver::MAX_ADAPTERS,
@@ -48,19 +55,18 @@ mod tests {
             Status, //
         },
         kmd::fake::{
+            features::Features,
             journal::{
                 Broken,
                 Entry,
                 Journal, //
             },
+            native_fences::NativeFences,
             Behaviour,
             FakeKmd,
             Pause, //
         },
-        logic::{
-            adapter_info::filter::Filter,
-            allocation_rules::Source, //
-        },
+        logic::{adapter_info::filter::Filter, allocation_rules::Source},
         platform::{
             completion,
             Completion, //
@@ -92,11 +98,13 @@ mod tests {
         /// Adds an adapter with a double, and has the journal of it.
         fn add(&self, behaviour: Behaviour) -> Result<(Arc<Journal>, Result<Arc<Adapter>>)> {
             let journal = Arc::new(Journal::new(), GFP_KERNEL)?;
-            let adapter = self.driver.add_adapter(AdapterKind::TestDouble, |_| {
-                let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+            let adapter =
+                self.driver
+                    .add_adapter(AdapterKind::TestDouble, &AdapterOptions::NONE, |_| {
+                        let kmd = FakeKmd::add_device(journal.clone(), behaviour);
 
-                Ok(KBox::new(kmd, GFP_KERNEL)?)
-            });
+                        Ok(KBox::new(kmd, GFP_KERNEL)?)
+                    });
 
             Ok((journal, adapter))
         }
@@ -296,6 +304,52 @@ mod tests {
         Ok(())
     }
 
+    /// FEN-7, FEN-112: it is stopped and removed again.
+    #[test]
+    fn an_adapter_does_not_start_with_such_caps() -> Result {
+        let client = Client::new()?;
+        let changes: [(fn(&mut DriverCaps), u32); 2] = [
+            (|caps| caps.no_64_bit_atomics = true, bindings::EOPNOTSUPP),
+            (|caps| caps.native_gpu_fence = true, bindings::EINVAL),
+        ];
+
+        for (change, errno) in changes {
+            let (journal, adapter) = client.add(Behaviour {
+                change_caps: Some(change),
+                ..Behaviour::default()
+            })?;
+
+            assert_eq!(
+                adapter.err().map(|error| error.to_errno().unsigned_abs()),
+                Some(errno)
+            );
+            assert_eq!(journal.count(Entry::StopDevice), 1);
+            assert!(journal.is_good_end());
+        }
+        assert!(client.adapters()?.is_empty());
+        Ok(())
+    }
+
+    /// FEN-111: the same without a function of native fences.
+    #[test]
+    fn an_adapter_does_not_start_without_a_function() -> Result {
+        let client = Client::new()?;
+        let mut features = Features::new().ok_or(ENOMEM)?;
+
+        features.functions = Some(|all| *all = all.without(NativeFenceFunction::UpdateLogs));
+
+        let (journal, adapter) = client.add(Behaviour {
+            native_fences: Some(Arc::new(NativeFences::new().ok_or(ENOMEM)?, GFP_KERNEL)?),
+            features: Some(Arc::new(features, GFP_KERNEL)?),
+            ..Behaviour::default()
+        })?;
+
+        assert_eq!(adapter.err(), Some(EINVAL));
+        assert_eq!(journal.count(Entry::StopDevice), 1);
+        assert!(journal.is_good_end());
+        Ok(())
+    }
+
     /// Without room there is no AddDevice and no StartDevice.
     #[test]
     fn there_is_room_before_an_adapter_starts() -> Result {
@@ -459,10 +513,16 @@ mod tests {
         let class = Passive::here();
         let luid = Luid::default();
 
-        assert!(kmd.start_device(&class, &StartInfo { luid }).is_ok());
+        assert!(kmd.start_device(&class, &StartInfo::of(luid)).is_ok());
 
+        let callbacks = local_process().ok_or(ENOMEM)?;
+        let process = CreateProcessArgs {
+            id: ProcessId(1),
+            is_of_virtual_machine: false,
+            callbacks: &callbacks,
+        };
         let process = Dispatch::below(&mut Passive::here(), |_| {
-            kmd.create_process(&class, ProcessId(1), &mut NoAddresses)
+            kmd.create_process(&class, &process, &mut NoAddresses)
         });
 
         assert!(process.is_ok());
@@ -482,7 +542,7 @@ mod tests {
         let lock = KBox::pin_init(new_spinlock!(()), GFP_KERNEL)?;
 
         assert!(kmd
-            .start_device(&Passive::here(), &StartInfo { luid })
+            .start_device(&Passive::here(), &StartInfo::of(luid))
             .is_ok());
         Dispatch::below(&mut Passive::here(), |class| {
             kmd.calibrate_gpu_clock(class, 0, 0);

@@ -16,6 +16,10 @@ mod tests {
                 Passive, //
             },
             paging::PagingOperation,
+            process::{
+                local_process,
+                CreateProcessArgs, //
+            },
             queue::{
                 QueueCallbacks,
                 Submission, //
@@ -130,11 +134,17 @@ mod tests {
             let mut kmd = Verifier::around(kmd, log.clone()).ok_or(ENOMEM)?;
             let luid = Luid::default();
 
-            kmd.start_device(class, &StartInfo { luid })
+            kmd.start_device(class, &StartInfo::of(luid))
                 .map_err(|_| EINVAL)?;
 
+            let callbacks = local_process().ok_or(ENOMEM)?;
+            let process = CreateProcessArgs {
+                id: ProcessId(1),
+                is_of_virtual_machine: false,
+                callbacks: &callbacks,
+            };
             let process = kmd
-                .create_process(class, ProcessId(1), &mut NoAddresses)
+                .create_process(class, &process, &mut NoAddresses)
                 .map_err(|_| EINVAL)?;
             let id = DeviceId(2);
             let device = kmd
@@ -220,7 +230,7 @@ mod tests {
         let cases: [Case; 7] = [
             (Rule::NotStarted, Entry::Query, |made| {
                 made.kmd.stop_device(&Passive::here());
-                made.kmd.query_feature_support(&Passive::here(), 1);
+                made.kmd.query_feature_support(&Passive::here(), 1, true);
             }),
             (Rule::BadCookie, Entry::DestroyContext, |made| {
                 made.kmd.destroy_context(&Passive::here(), made.context);
@@ -274,11 +284,11 @@ mod tests {
         {
             let _held = mutex.lock();
 
-            made.kmd.query_feature_support(&class, 1);
+            made.kmd.query_feature_support(&class, 1, true);
         }
         assert_eq!(made.first(), 0);
         Dispatch::below(&mut Passive::here(), |_| {
-            made.kmd.query_feature_support(&class, 1);
+            made.kmd.query_feature_support(&class, 1, true);
         });
         assert_eq!(made.first(), broken(Rule::WrongClass, Entry::Query));
 

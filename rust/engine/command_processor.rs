@@ -2,6 +2,8 @@
 
 //! An engine: what runs the packets of queues.
 
+mod native_fences;
+
 use super::{
     fault::{
         FaultKind,
@@ -10,9 +12,9 @@ use super::{
         PageFault, //
     },
     fences::{
+        is_satisfied,
         FenceIndex,
-        Fences,
-        NativeFence, //
+        Fences, //
     },
     fields::Fields,
     memory::Memory,
@@ -21,7 +23,6 @@ use super::{
         Atomic,
         AtomicOp,
         Entries,
-        FenceValue,
         Interrupt,
         Move,
         Operation,
@@ -175,11 +176,11 @@ impl Engine {
         full_fence();
         match queue.operation {
             Some(Operation::WaitFence(wait)) => {
-                let fence = fences.by_current_value(space.root.process, wait.va);
+                let fence = fences.by_current_value(space.root.process, wait.fence.va);
 
                 // What would fault has to be run for that.
                 fence.is_none_or(|fence| {
-                    is_satisfied(&mut space, fences, fence, wait).unwrap_or(true)
+                    is_satisfied(&mut space, fences, &fence, wait.fence).unwrap_or(true)
                 })
             }
             Some(Operation::Wait(wait)) => is_met(&mut space, wait).unwrap_or(true),
@@ -271,16 +272,6 @@ fn is_met<M: Memory>(space: &mut Space<'_, M>, wait: Wait) -> Result<bool, PageF
     };
 
     Ok(wait.function.holds(value & wait.mask, wait.reference))
-}
-
-/// Whether a wait for a native fence is over.
-fn is_satisfied<M: Memory>(
-    space: &mut Space<'_, M>,
-    fences: &impl Fences,
-    fence: NativeFence,
-    wait: FenceValue,
-) -> Result<bool, PageFault> {
-    Ok(fences.is_always_signaled(fence.index) || space.load64(wait.va)? >= wait.value)
 }
 
 /// How far an operation has got.
@@ -401,12 +392,10 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
             va: self.queue.position(),
             header: 0,
         };
+        // ORDERING: all that the buffer did is visible before its progress value is, by the barrier
+        // behind each packet.
         if let Some(progress) = submission.progress {
-            // ORDERING: all that the buffer did is visible before its progress value is, by the
-            // barrier behind each packet.
-            self.space
-                .as_system()
-                .store64(progress.va, progress.value)?;
+            self.store_progress(progress)?;
         }
         // ORDERING: and that is visible before the shell reports anything.
         full_fence();
@@ -452,6 +441,9 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
 
         let operation = packet.decode(&fields)?;
 
+        if operation.is_wait() {
+            self.queue.observed = None;
+        }
         self.queue.skip(size).ok_or(Illegal::Extent)?;
         Ok(operation)
     }
@@ -476,8 +468,9 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
             Operation::Transfer(transfer) => self.transfer(transfer)?,
             Operation::Move(word) => self.move_word(word)?,
             Operation::Wait(wait) => self.wait(wait)?,
-            Operation::SignalFence { to, may_interrupt } => self.signal_fence(to, may_interrupt)?,
+            Operation::SignalFence(signal) => self.signal_fence(signal)?,
             Operation::WaitFence(wait) => self.wait_fence(wait)?,
+            Operation::WriteLog(write) => self.write_log(write)?,
             Operation::Release(release) => self.release(release)?,
             Operation::Barrier => Course::Through,
             Operation::Atomic(atomic) => self.atomic(atomic)?,
@@ -597,7 +590,10 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
     }
 
     fn wait(&mut self, wait: Wait) -> Result<Course, FaultKind> {
-        if is_met(&mut self.space, wait)? {
+        let is_over = is_met(&mut self.space, wait)?;
+
+        self.observe();
+        if is_over {
             return Ok(Course::Through);
         }
 
@@ -608,57 +604,9 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
         Ok(match fence {
             None => Course::Waits(Operation::Wait(wait), wait.interval),
             // Its waits pass, whatever they wait for.
-            Some(fence) if self.fences.is_always_signaled(fence.index) => Course::Through,
+            Some(fence) if self.fences.is_always_signaled(&fence) => Course::Through,
             Some(fence) => Course::WaitsForFence(Operation::Wait(wait), fence.index),
         })
-    }
-
-    /// Steps G1 to G5 of fences.md section 3.4, without the log.
-    fn signal_fence(&mut self, to: FenceValue, may_interrupt: bool) -> Result<Course, FaultKind> {
-        let fence = self
-            .fences
-            .by_current_value(self.space.root.process, to.va)
-            .ok_or(Illegal::Fence)?;
-
-        if self.fences.is_always_signaled(fence.index) {
-            return Ok(Course::Through);
-        }
-        self.space.store64(to.va, to.value)?;
-        // ORDERING: step G3, and step 1 of GPU-53. Pairs with the barrier behind a store to
-        // MonitoredValue, and with those in `Engine::is_reached` and in AlwaysSignaled.
-        full_fence();
-        if self.fences.is_always_signaled(fence.index) {
-            // It has become so meanwhile, and this store may have come last.
-            self.space.store64(to.va, u64::MAX)?;
-            full_fence();
-        }
-        self.fences.stored(fence.index);
-        if may_interrupt {
-            self.interrupt_above(fence, to.value)?;
-        }
-        Ok(Course::Through)
-    }
-
-    /// Steps G4 and G5: the interrupt of a native fence, if somebody waits for such a value.
-    fn interrupt_above(&mut self, fence: NativeFence, value: u64) -> Result<(), PageFault> {
-        if value > self.space.load64(fence.monitored_value)? {
-            self.fences.signaled(fence.index);
-        }
-        Ok(())
-    }
-
-    fn wait_fence(&mut self, wait: FenceValue) -> Result<Course, FaultKind> {
-        let fence = self
-            .fences
-            .by_current_value(self.space.root.process, wait.va)
-            .ok_or(Illegal::Fence)?;
-
-        Ok(
-            match is_satisfied(&mut self.space, self.fences, fence, wait)? {
-                true => Course::Through,
-                false => Course::WaitsForFence(Operation::WaitFence(wait), fence.index),
-            },
-        )
     }
 
     fn release(&mut self, release: Release) -> Result<Course, FaultKind> {
@@ -681,8 +629,8 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
                     .ok_or(Illegal::Fence)?;
 
                 // An earlier packet has stored the value.
-                self.fences.stored(fence.index);
-                self.interrupt_above(fence, value)?;
+                self.fences.stored(&fence);
+                self.interrupt_above(&fence, value)?;
             }
         }
         Ok(Course::Through)

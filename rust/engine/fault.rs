@@ -53,6 +53,8 @@ pub enum Illegal {
     Privilege,
     /// An address is not where the process of the queue sees a native fence (GPU-45, GPU-48).
     Fence,
+    /// The queue has no log, or none with such an entry (GPU-71, GPU-84).
+    Log,
     /// The write pointer of a ring went down, or further ahead than the ring is long (GPU-15).
     WritePointer,
 }

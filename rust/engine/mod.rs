@@ -9,7 +9,7 @@
 //! on nothing but the state and what the traits answer (GPU-108).
 //!
 //! - `memory`: what the core wants of physical memory; `shell`: the same for clock and interrupts;
-//! - `fences`: the same for native fences;
+//! - `fences`: the same for native fences; `log`: what is logged of them;
 //! - `page_table`: formats of page tables; `translation`: from GPU virtual to physical addresses;
 //! - `space`: memory as a queue sees it, through its page tables;
 //! - `packet`: headers and the table of packets; `fields`: what is behind a header; `packets`: what
@@ -25,6 +25,7 @@ pub mod command_processor;
 pub mod fault;
 pub mod fences;
 mod fields;
+pub mod log;
 pub mod memory;
 mod operation;
 pub mod packet;

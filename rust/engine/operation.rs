@@ -6,7 +6,13 @@
 //! where the packet is. A long one is done in parts; what is left of it stays in its queue, so no
 //! dword of the packet is read twice (GPU-16).
 
-use super::translation::Scope;
+use super::{
+    log::{
+        LogRequest,
+        LogType, //
+    },
+    translation::Scope, //
+};
 
 /// Nanoseconds between two looks at a word, at least (GPU-43).
 pub const MIN_POLL_NS: u64 = 100_000;
@@ -160,6 +166,32 @@ pub(super) struct FenceValue {
     pub(super) value: u64,
 }
 
+/// A wait for a value of a native fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FenceWait {
+    pub(super) fence: FenceValue,
+    pub(super) log: Option<LogRequest>,
+}
+
+/// A signal of a native fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FenceSignal {
+    pub(super) fence: FenceValue,
+    pub(super) log: Option<LogRequest>,
+    /// Its interrupt may be raised.
+    pub(super) may_interrupt: bool,
+}
+
+/// An entry of a log that earlier packets have made true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WriteLog {
+    pub(super) ty: LogType,
+    pub(super) value: u64,
+    pub(super) request: LogRequest,
+    /// It tells when the last wait of the queue was first tried.
+    pub(super) takes_observed: bool,
+}
+
 /// What an atomic operation makes of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AtomicOp {
@@ -224,12 +256,10 @@ pub(super) enum Operation {
         class: u32,
         argument: u64,
     },
-    /// Stores CurrentValue of a native fence, with its interrupt if that may be raised.
-    SignalFence {
-        to: FenceValue,
-        may_interrupt: bool,
-    },
-    WaitFence(FenceValue),
+    /// Stores CurrentValue of a native fence.
+    SignalFence(FenceSignal),
+    WaitFence(FenceWait),
+    WriteLog(WriteLog),
     /// Uses up so many steps.
     Delay(u32),
     Entries(Entries),
@@ -237,6 +267,11 @@ pub(super) enum Operation {
 }
 
 impl Operation {
+    /// Whether it waits for something before the next packet.
+    pub(super) fn is_wait(&self) -> bool {
+        matches!(self, Self::Wait(_) | Self::WaitFence(_))
+    }
+
     /// Whether some of its packet is still to be read.
     pub(super) fn reads_buffer(&self) -> bool {
         matches!(self, Self::Write(_) | Self::WriteQword { .. })
@@ -254,7 +289,7 @@ impl Operation {
                 poll_after_ns: poll_after_ns(atomic.interval),
             }),
             Self::WaitFence(wait) => Some(BlockedOn {
-                va: wait.va,
+                va: wait.fence.va,
                 poll_after_ns: NEVER_NS,
             }),
             _ => None,

@@ -124,8 +124,7 @@ static PACKETS: [Packet; 18] = {
         row(opcode::WAIT_REG_MEM64, Is(7), packets::wait_reg_mem64),
         row(opcode::ODX_SIGNAL_FENCE, Is(8), packets::odx_signal_fence),
         row(opcode::ODX_WAIT_FENCE, Is(8), packets::odx_wait_fence),
-        // There are no logs yet.
-        row(opcode::ODX_WRITE_LOG, Is(6), packets::absent),
+        row(opcode::ODX_WRITE_LOG, Is(6), packets::odx_write_log),
         row(opcode::ODX_TRAP, Is(3), packets::odx_trap),
         row(opcode::ODX_DELAY, Is(0), packets::odx_delay),
         paging_row(opcode::INVALIDATE_TLBS, Is(0), packets::invalidate_tlbs),

@@ -12,11 +12,17 @@ use super::{
         bits,
         Fields, //
     },
+    log::{
+        LogRequest,
+        LogType, //
+    },
     operation::{
         Atomic,
         AtomicOp,
         Entries,
+        FenceSignal,
         FenceValue,
+        FenceWait,
         Frame,
         Function,
         Interrupt,
@@ -28,7 +34,8 @@ use super::{
         Wait,
         Width,
         Word,
-        Write, //
+        Write,
+        WriteLog, //
     },
     translation::{
         Scope,
@@ -82,11 +89,6 @@ pub(super) fn nop(_: &Fields) -> Decoded {
 /// ACQUIRE_MEM: there are no caches to be told anything.
 pub(super) fn acquire_mem(_: &Fields) -> Decoded {
     Ok(Operation::Barrier)
-}
-
-/// Packets of the logs of native fences, which do not exist yet.
-pub(super) fn absent(_: &Fields) -> Decoded {
-    Err(Illegal::Opcode)
 }
 
 /// INDIRECT_BUFFER: goes on in another buffer.
@@ -336,15 +338,23 @@ pub(super) fn odx_trap(fields: &Fields) -> Decoded {
     })
 }
 
-/// The part that both packets of native fences have. Bit 0 of the flags asks for an entry in a log,
-/// and there are none yet; without it nobody looks at the handle and the index.
-fn fence_value(fields: &Fields, flags: u32) -> Result<FenceValue, Illegal> {
-    check(fields.dword(1) & !flags == 0)?;
+/// What both packets of native fences have, whose flags may have these bits. Without the flag for
+/// the log nobody looks at the handle and the index.
+fn fence_value(fields: &Fields, flags: u32) -> Result<(FenceValue, Option<LogRequest>), Illegal> {
+    /// It becomes an entry of the log.
+    const LOG: u32 = 1 << 0;
+
+    let is_logged = fields.dword(1) & LOG != 0;
+
+    check(fields.dword(1) & !(flags | LOG) == 0)?;
     check(fields.dword(8) == 0 && fields.dword(9) == 0)?;
-    Ok(FenceValue {
-        va: fields.address(2, 8)?,
-        value: fields.qword(4),
-    })
+    Ok((
+        FenceValue {
+            va: fields.address(2, 8)?,
+            value: fields.qword(4),
+        },
+        is_logged.then(|| LogRequest::of_packet(fields.dword(6), fields.dword(7))),
+    ))
 }
 
 /// ODX_SIGNAL_FENCE: a native fence has a new value.
@@ -352,15 +362,39 @@ pub(super) fn odx_signal_fence(fields: &Fields) -> Decoded {
     /// Nobody is woken.
     const NO_INTERRUPT: u32 = 1 << 1;
 
-    Ok(Operation::SignalFence {
-        to: fence_value(fields, NO_INTERRUPT)?,
+    let (fence, log) = fence_value(fields, NO_INTERRUPT)?;
+
+    Ok(Operation::SignalFence(FenceSignal {
+        fence,
+        log,
         may_interrupt: fields.dword(1) & NO_INTERRUPT == 0,
-    })
+    }))
 }
 
 /// ODX_WAIT_FENCE: waits for a value of a native fence.
 pub(super) fn odx_wait_fence(fields: &Fields) -> Decoded {
-    Ok(Operation::WaitFence(fence_value(fields, 0)?))
+    let (fence, log) = fence_value(fields, 0)?;
+
+    Ok(Operation::WaitFence(FenceWait { fence, log }))
+}
+
+/// ODX_WRITE_LOG: an entry of a log about what earlier packets did.
+pub(super) fn odx_write_log(fields: &Fields) -> Decoded {
+    /// It tells when the last wait of the queue was first tried.
+    const TAKE_OBSERVED: u32 = 1 << 0;
+
+    let select = fields.dword(1);
+    let ty = LogType::of_packet(bits(select, 7, 0), bits(select, 15, 8)).ok_or(Illegal::Field)?;
+    let takes_observed = fields.dword(6) & TAKE_OBSERVED != 0;
+
+    check(bits(select, 31, 16) == 0 && fields.dword(6) & !TAKE_OBSERVED == 0)?;
+    check(fields.dword(7) == 0 && (ty == LogType::Waits || !takes_observed))?;
+    Ok(Operation::WriteLog(WriteLog {
+        ty,
+        value: fields.qword(3),
+        request: LogRequest::of_packet(fields.dword(2), fields.dword(5)),
+        takes_observed,
+    }))
 }
 
 /// ODX_DELAY: time that goes by.

@@ -10,6 +10,11 @@ use super::{
         FaultKind,
         FaultRecord, //
     },
+    log::{
+        Log,
+        LogType,
+        Logs, //
+    },
     operation::{
         Frame,
         Operation, //
@@ -94,6 +99,10 @@ pub struct Queue {
     /// What of it is still to be done.
     pub(super) operation: Option<Operation>,
     fault: Option<FaultRecord>,
+    /// What is logged of it goes there. Whatever becomes of the queue, these stay.
+    pub(super) logs: Logs,
+    /// When its last wait was first tried, for the log.
+    pub(super) observed: Option<u64>,
 }
 
 impl Queue {
@@ -112,7 +121,22 @@ impl Queue {
             packet: PacketPlace { va: 0, header: 0 },
             operation: None,
             fault: None,
+            logs: Logs::NONE,
+            observed: None,
         }
+    }
+
+    /// The same with its logs.
+    fn renewed(&self) -> Self {
+        Self {
+            logs: self.logs,
+            ..Self::new(self.root, self.privilege)
+        }
+    }
+
+    /// SetNativeFenceLogBuffer: it has this log of a kind from the next step on, or none.
+    pub fn set_log(&mut self, ty: LogType, log: Option<Log>) {
+        self.logs.set(ty, log);
     }
 
     /// The root of its address space.
@@ -190,7 +214,7 @@ impl Queue {
     pub fn reset(&mut self) -> Option<Submission> {
         let submission = self.submission.take();
 
-        *self = Self::new(self.root, self.privilege);
+        *self = self.renewed();
         submission
     }
 
@@ -199,7 +223,7 @@ impl Queue {
     pub fn set_ring(&mut self, ring: Option<Ring>) {
         let fault = self.fault;
 
-        *self = Self::new(self.root, self.privilege);
+        *self = self.renewed();
         self.ring = ring.map(Reader::new);
         self.fault = fault;
     }

@@ -2,6 +2,8 @@
 
 //! What the engine wants of its surroundings, other than memory.
 
+use super::fences::FenceIndex;
+
 /// The GPU clock. A tick is a nanosecond.
 pub trait Clock {
     /// Ticks since some moment. Does not go back.
@@ -14,6 +16,9 @@ pub trait Clock {
 pub enum Record {
     /// `DXGK_INTERRUPT_MONITORED_FENCE_SIGNALED` of this engine (GPU-44).
     MonitoredFenceSignaled,
+    /// `DXGK_INTERRUPT_NATIVE_FENCE_SIGNALED`: a value above MonitoredValue was stored to
+    /// CurrentValue (FEN-67).
+    NativeFenceSignaled(FenceIndex),
     /// A trap (ODX_TRAP).
     Trap {
         /// What kind, as its packet says.

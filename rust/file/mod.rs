@@ -5,6 +5,7 @@
 pub(crate) mod device;
 pub(crate) mod fence_point;
 pub(crate) mod fence_stream;
+pub(crate) mod notice;
 pub(crate) mod nt_handle;
 pub(crate) mod watch;
 pub(crate) mod weak;

@@ -21,6 +21,7 @@ use crate::{
         }, //
         vidmm::{
             create::NewPagingQueue,
+            offered::ReclaimedList,
             resident_list::{
                 Evicted,
                 MadeResident, //
@@ -84,6 +85,7 @@ commit!(
     NewPagingQueue<'_>,
     NewSize,
     PendingFd,
+    ReclaimedList,
     Reserved<'_>,
     ReservedGlobal<'_>,
     ReservedHandles<'_>,

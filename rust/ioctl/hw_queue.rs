@@ -28,8 +28,11 @@ use crate::{
 use kernel::sync::Arc;
 
 /// Bits of `D3DDDI_CREATEHWQUEUEFLAGS` that may be set. Those about broadcasts allow the KMD less
-/// than it may do anyway.
+/// than it may do anyway. NativeProgressFence is an answer, which a client may hand in again with
+/// the same argument.
 const FLAGS: u32 = D3DDDI_CREATEHWQUEUEFLAGS_DisableGpuTimeout
+    | D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission
+    | D3DDDI_CREATEHWQUEUEFLAGS_NativeProgressFence
     | D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastSignal
     | D3DDDI_CREATEHWQUEUEFLAGS_NoBroadcastWait
     | D3DDDI_CREATEHWQUEUEFLAGS_NoKmdAccess;
@@ -54,7 +57,7 @@ pub(super) fn create<'a>(
     call: Call<'a>,
     args: &mut D3DKMT_CREATEHWQUEUE,
 ) -> DxgResult<impl Commit + 'a> {
-    invalid_if(args.Flags & !(FLAGS | D3DDDI_CREATEHWQUEUEFLAGS_UserModeSubmission) != 0)?;
+    invalid_if(args.Flags & !FLAGS != 0)?;
     check_address(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
     let (context, parent) = call.process.handles.context_as_parent(args.hHwContext)?;
@@ -82,6 +85,10 @@ pub(super) fn create<'a>(
         .handles
         .reserve(HandleTarget::HwQueue(queue), Some(&parent))?;
 
+    args.Flags &= !D3DDDI_CREATEHWQUEUEFLAGS_NativeProgressFence;
+    if progress.is_native {
+        args.Flags |= D3DDDI_CREATEHWQUEUEFLAGS_NativeProgressFence;
+    }
     args.hHwQueue = reserved.handle();
     args.hHwQueueProgressFence = progress.reserved.handle();
     args.HwQueueProgressFenceCPUVirtualAddress = progress.addresses.user_cpu;

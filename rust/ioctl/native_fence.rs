@@ -83,6 +83,20 @@ pub(super) fn open_nt<'a>(
     Ok(opened.reserved)
 }
 
+/// D3DKMTGetNativeFenceLogDetail (0xb0): where packets of a process log what a HW queue does with
+/// native fences (GPU-75).
+pub(super) fn log_detail(call: Call<'_>, args: &mut D3DKMT_GETNATIVEFENCELOGDETAIL) -> DxgResult {
+    zeros::check(args.Flags, &[&args.Reserved[..]])?;
+
+    let detail = call.process.handles.hw_queue(args.hHwQueue)?.log_detail()?;
+
+    args.WaitLogNumberOfEntries = detail.entries;
+    args.SignalLogNumberOfEntries = detail.entries;
+    args.WaitLogGpuBaseAddress = detail.waits;
+    args.SignalLogGpuBaseAddress = detail.signals;
+    Ok(())
+}
+
 /// Where the caller finds the two values.
 fn mapping(addresses: Option<FenceAddresses>) -> D3DDDI_NATIVEFENCEMAPPING {
     let addresses = addresses.unwrap_or_default();

@@ -44,7 +44,7 @@ const NON_LOCAL: usize = 1;
 
 /// The process behind a process handle: the caller, or a pidfd of it. `None` if that process does
 /// not have the device open. ACCESS_DENIED unless the caller may look at it (MEM-34).
-fn process(call: Call<'_>, slot: u64) -> DxgResult<Option<Arc<Process>>> {
+pub(super) fn process(call: Call<'_>, slot: u64) -> DxgResult<Option<Arc<Process>>> {
     if slot == 0 || slot == CURRENT {
         return Ok(Some(call.process.clone()));
     }

@@ -82,7 +82,10 @@ pub(super) fn create<'a>(
 
 /// D3DKMTDestroySynchronizationObject (0x1d): destroys a handle (FEN-2, FEN-52).
 pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYSYNCHRONIZATIONOBJECT) -> DxgResult {
-    call.process.handles.destroy(
+    let handles = &call.process.handles;
+
+    handles.look_at_logs(args.hSyncObject);
+    handles.destroy(
         args.hSyncObject,
         |item| matches!(item, HandleTarget::Sync(open) if !open.is_of_queue()),
     )

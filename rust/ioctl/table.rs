@@ -26,7 +26,9 @@ use super::{
     keyed_mutex,
     name,
     native_fence,
+    notice,
     object,
+    offer,
     patched,
     priority,
     queued_sync,
@@ -159,6 +161,8 @@ table! {
     DXG_IOCTL_CREATENATIVEFENCE: run_out D3DKMT_CREATENATIVEFENCE => native_fence::create;
     DXG_IOCTL_OPENNATIVEFENCEFROMNTHANDLE:
         run_out D3DKMT_OPENNATIVEFENCEFROMNTHANDLE => native_fence::open_nt;
+    DXG_IOCTL_GETNATIVEFENCELOGDETAIL:
+        run_out D3DKMT_GETNATIVEFENCELOGDETAIL => native_fence::log_detail;
     DXG_IOCTL_OPENSYNCHRONIZATIONOBJECT:
         run_out D3DKMT_OPENSYNCHRONIZATIONOBJECT => sync_object::open_global;
     DXG_IOCTL_OPENSYNCOBJECTFROMNTHANDLE2:
@@ -207,6 +211,15 @@ table! {
     DXG_IOCTL_FLUSHHEAPTRANSITIONS:
         run_in D3DKMT_FLUSHHEAPTRANSITIONS => statistics::flush_heap_transitions;
     DXG_IOCTL_QUERYSTATISTICS: run_out D3DKMT_QUERYSTATISTICS => statistics::statistics;
+    DXG_IOCTL_OFFERALLOCATIONS: run_in D3DKMT_OFFERALLOCATIONS => offer::offer;
+    DXG_IOCTL_RECLAIMALLOCATIONS: run_in D3DKMT_RECLAIMALLOCATIONS => offer::reclaim;
+    DXG_IOCTL_RECLAIMALLOCATIONS2:
+        run_status D3DKMT_RECLAIMALLOCATIONS2 => offer::reclaim2;
+    DXG_IOCTL_MEMORY_NOTICE: run_out opendxg_memory_notice => notice::create;
+    DXG_IOCTL_QUERYPROCESSOFFERINFO:
+        run_out D3DKMT_QUERYPROCESSOFFERINFO => offer::query_process;
+    DXG_IOCTL_TRIMPROCESSCOMMITMENT:
+        run_answer D3DKMT_TRIMPROCESSCOMMITMENT => offer::trim_process;
     DXG_IOCTL_LOCK2: run_out D3DKMT_LOCK2 => allocation_use::lock;
     DXG_IOCTL_UNLOCK2: run_in D3DKMT_UNLOCK2 => allocation_use::unlock;
     DXG_IOCTL_INVALIDATECACHE:

@@ -320,7 +320,7 @@ fn signal_list(
         _ => request.with_all(
             call,
             |rights| rights.signal,
-            |_, elements| signal_each(elements, allow_rewind),
+            |_, elements| signal_each(call, args.hDevice, elements, allow_rewind),
         ),
     }
 }
@@ -355,7 +355,7 @@ impl Request {
         let mut rest = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
 
         self.signal_alone::<N>(call, locals, values, allow_rewind, &mut rest)?;
-        signal_each(&rest, allow_rewind)
+        signal_each(call, self.device, &rest, allow_rewind)
     }
 
     /// Checks all elements and signals them, up to the first one that releases somebody. That one
@@ -398,11 +398,18 @@ impl Request {
     }
 }
 
-/// Signals one fence after the other.
-fn signal_each(elements: &[Element], allow_rewind: bool) -> DxgResult {
-    elements
-        .iter()
-        .try_for_each(|Element { fence, value }| Ok(fence.signal(*value, allow_rewind)?))
+/// Signals one fence after the other, for a device.
+fn signal_each(call: Call<'_>, device: u32, elements: &[Element], allow_rewind: bool) -> DxgResult {
+    let crosses = |element: &Element| element.fence.cross_adapter().is_some();
+    // Only other adapters ask which one it was.
+    let adapter = match elements.iter().any(crosses) {
+        true => Some(call.process.handles.device(device)?.adapter.id),
+        false => None,
+    };
+
+    elements.iter().try_for_each(|Element { fence, value }| {
+        Ok(fence.signal_on(adapter, *value, allow_rewind)?)
+    })
 }
 
 /// Does `act` with one element.
@@ -436,7 +443,7 @@ pub(super) fn signal_from_cpu(
         call,
         |rights| rights.signal,
         |fence, value| Ok(fence.signal_alone(value, allow_rewind)?),
-        move |_, elements| signal_each(elements, allow_rewind),
+        move |_, elements| signal_each(call, args.hDevice, elements, allow_rewind),
     )
 }
 

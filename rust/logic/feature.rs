@@ -3,9 +3,11 @@
 //! Driver features: which are known, which an adapter has, and what IsFeatureEnabled says.
 //!
 //! The numbers are `DXGK_FEATURE_ID` (abi.md section 6.13), the answer is
-//! `DXGK_ISFEATUREENABLED_RESULT` (section 6.1). A feature counts as enabled only once the driver
-//! implements it, so an adapter starts with [`FeatureSet::NONE`] (FEN-113, FEN-115). An ID that is
-//! not known is not an error: the answer is version 0, value 0.
+//! `DXGK_ISFEATUREENABLED_RESULT` (section 6.1). What makes a feature enabled is in
+//! [`feature_agreement`](super::feature_agreement). An ID that is not known is not an error: the
+//! answer is version 0, value 0.
+
+use core::num::NonZero;
 
 /// Hardware scheduling.
 pub const HWSCH: u32 = 0;
@@ -31,13 +33,46 @@ const KNOWN: FeatureSet = FeatureSet::of(&[
 /// The category of an ID, in its highest bits: 0 for features of a driver.
 const CATEGORY: u32 = 0xf << 28;
 
-/// The version that is offered of every enabled feature (FEN-109).
-const OFFERED_VERSION: u16 = 1;
-
 const ENABLED: u16 = 1 << 0;
 const KNOWN_FEATURE: u16 = 1 << 1;
 const SUPPORTED_BY_DRIVER: u16 = 1 << 2;
 const SUPPORTED_ON_CURRENT_CONFIG: u16 = 1 << 3;
+
+/// Versions of a feature, from one to another. INVARIANT: the first one is at least 1 and not above
+/// the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    min: u16,
+    max: u16,
+}
+
+impl Versions {
+    /// These versions, if there are any.
+    pub const fn new(min: u16, max: u16) -> Option<Self> {
+        if min == 0 || min > max {
+            return None;
+        }
+        Some(Self { min, max })
+    }
+
+    /// That version alone.
+    pub const fn only(version: NonZero<u16>) -> Self {
+        Self {
+            min: version.get(),
+            max: version.get(),
+        }
+    }
+
+    /// The first one and the last one.
+    pub const fn ends(self) -> (u16, u16) {
+        (self.min, self.max)
+    }
+
+    /// Those that both have.
+    pub fn and(self, other: Self) -> Option<Self> {
+        Self::new(self.min.max(other.min), self.max.min(other.max))
+    }
+}
 
 /// A set of driver features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,12 +112,25 @@ impl FeatureSet {
         self.0 & Self::bit(id) != 0
     }
 
+    /// The same with `id` in it or not.
+    pub const fn with(self, id: u32, is_in: bool) -> Self {
+        match is_in {
+            true => Self(self.0 | Self::bit(id)),
+            false => Self(self.0 & !Self::bit(id)),
+        }
+    }
+
     const fn bit(id: u32) -> u64 {
         match 1u64.checked_shl(id) {
             Some(bit) => bit,
             None => 0,
         }
     }
+}
+
+/// Whether a feature is known.
+pub const fn is_known(id: u32) -> bool {
+    KNOWN.has(id)
 }
 
 /// The two halves of `DXGK_ISFEATUREENABLED_RESULT`.
@@ -94,23 +142,27 @@ pub struct Answer {
     pub value: u16,
 }
 
-/// What IsFeatureEnabled says about the feature `id` of an adapter that has `enabled`.
-pub const fn answer(enabled: FeatureSet, id: u32) -> Answer {
-    if !KNOWN.has(id) {
-        return Answer {
-            version: 0,
-            value: 0,
-        };
-    }
-    if !enabled.has(id) {
-        return Answer {
-            version: 0,
-            value: KNOWN_FEATURE,
-        };
-    }
-    Answer {
-        version: OFFERED_VERSION,
-        value: ENABLED | KNOWN_FEATURE | SUPPORTED_BY_DRIVER | SUPPORTED_ON_CURRENT_CONFIG,
+impl Answer {
+    /// There is no such feature.
+    pub const UNKNOWN: Self = Self {
+        version: 0,
+        value: 0,
+    };
+
+    /// About a known feature; `version` is 0 if it is not enabled.
+    pub const fn known(version: u16, by_driver: bool, on_current_config: bool) -> Self {
+        let mut value = KNOWN_FEATURE;
+
+        if version != 0 {
+            value |= ENABLED;
+        }
+        if by_driver {
+            value |= SUPPORTED_BY_DRIVER;
+        }
+        if on_current_config {
+            value |= SUPPORTED_ON_CURRENT_CONFIG;
+        }
+        Self { version, value }
     }
 }
 
@@ -123,5 +175,5 @@ pub const fn global_answer(id: u32) -> Option<Answer> {
     if id & CATEGORY == 0 {
         return None;
     }
-    Some(answer(FeatureSet::NONE, id))
+    Some(Answer::UNKNOWN)
 }

@@ -10,7 +10,7 @@
 //! The page counts how often its mapping was copied, by a fork or a move, or removed. After that
 //! nothing that was found out before counts: all free places become stale.
 
-/// Places in a page: one bit each.
+/// Most places in a page: one bit each.
 pub const SLOTS: u32 = u64::BITS;
 
 /// The places of one page.
@@ -30,10 +30,16 @@ pub struct Check {
 }
 
 impl FenceSlots {
-    /// Those of a new page, whose first place is taken.
-    pub const fn with_first_taken() -> Self {
+    /// Those of a new page with so many places, whose first one is taken.
+    pub const fn with_first_taken(places: u32) -> Self {
+        let missing = match u64::MAX.checked_shl(places) {
+            Some(missing) => missing,
+            None => 0,
+        };
+
         Self {
-            taken: 1,
+            // What is not there counts as taken for ever.
+            taken: missing | 1,
             stale: 0,
             changes: 0,
         }

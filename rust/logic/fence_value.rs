@@ -7,6 +7,10 @@
 /// MonitoredValue while there is no waiter (FEN-55).
 pub const NOBODY_WAITS: u64 = u64::MAX;
 
+/// MonitoredValue of a cross-adapter fence: each signal interrupts, so that the other adapters are
+/// told of it. One to 0 does not, and nobody waits for 0 (FEN-137).
+pub const EVERYBODY_IS_TOLD: u64 = 0;
+
 /// Whether a fence that shows `current` satisfies a wait for `wanted` (FEN-14).
 pub fn satisfies(current: u64, wanted: u64) -> bool {
     current >= wanted

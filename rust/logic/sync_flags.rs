@@ -208,9 +208,7 @@ impl Creation {
             {
                 Err(Unusable::Invalid)
             }
-            Contents::NativeFence { .. } if !has_native_fences || self.is_cross_adapter() => {
-                Err(Unusable::NotSupported)
-            }
+            Contents::NativeFence { .. } if !has_native_fences => Err(Unusable::NotSupported),
             // No adapter has a video present target (fences.md section 2.6).
             Contents::PeriodicFence { .. } => Err(Unusable::NotSupported),
             Contents::CpuNotification { .. } if self.is_signalled_by_kmd() && !has_cpu_events => {

@@ -256,7 +256,9 @@ impl<M: WaitMap> Waiters<M> {
         value: u64,
         new_node: M::NewNode,
     ) -> EnqueueResult<M::NewNode> {
-        if fence_value::satisfies(current.load(), value) {
+        // While an engine takes its store back that came beside AlwaysSignaled, CurrentValue may be
+        // another one (M23).
+        if self.always_signaled || fence_value::satisfies(current.load(), value) {
             return EnqueueResult::Satisfied(new_node);
         }
         if self.orphaned {
@@ -444,6 +446,15 @@ impl<M: WaitMap> Waiters<M> {
         self.left_of(due)
     }
 
+    /// The same when a value is known to have been stored some time before, and may be gone again
+    /// (FEN-82).
+    pub fn sample_beside(&mut self, current: &impl CurrentValue, stored: u64) -> Option<Sweep> {
+        let value = current.load();
+        let due = self.due(value.max(stored), value)?;
+
+        self.left_of(due)
+    }
+
     /// AlwaysSignaled (FEN-104): stores the highest value, which releases every waiter. From then
     /// on signals do nothing. The caller goes on as after [`Waiters::signal`]; `None` if nothing
     /// was stored.
@@ -454,7 +465,12 @@ impl<M: WaitMap> Waiters<M> {
         // ORDERING: release, as in `signal`.
         current.store_always_signaled();
         self.always_signaled = true;
-        Some(self.sample(current))
+
+        // The value itself, as in `signal`: an engine that does not know yet may be storing another
+        // one, which it takes back without a word (M23).
+        let due = self.due(u64::MAX, u64::MAX);
+
+        Some(due.and_then(|due| self.left_of(due)))
     }
 
     /// Whether signals do nothing any more.

@@ -378,11 +378,45 @@ unsafe extern "C" {
         value: kernel::ffi::c_ulonglong,
     );
     pub fn dxg_trace_unblock(queue: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_fence_operations() -> bool;
+    pub fn dxg_trace_fence_queued(
+        queue: kernel::ffi::c_ulonglong,
+        fence: kernel::ffi::c_ulonglong,
+        value: kernel::ffi::c_ulonglong,
+        operation: kernel::ffi::c_uint,
+    );
+    pub fn dxg_trace_fence_done(
+        queue: kernel::ffi::c_ulonglong,
+        fence: kernel::ffi::c_ulonglong,
+        value: kernel::ffi::c_ulonglong,
+        operation: kernel::ffi::c_uint,
+    );
     pub fn dxg_trace_fault(queue: kernel::ffi::c_ulonglong, packet: kernel::ffi::c_ulonglong);
     pub fn dxg_trace_reset(
         adapter: kernel::ffi::c_ulonglong,
         node: kernel::ffi::c_uint,
         queue: kernel::ffi::c_ulonglong,
     );
+    pub fn dxg_trace_propagate(
+        object: kernel::ffi::c_ulonglong,
+        value: kernel::ffi::c_ulonglong,
+        from: kernel::ffi::c_ulonglong,
+        to: kernel::ffi::c_ulonglong,
+    );
     pub fn dxg_trace_kmd(kind: kernel::ffi::c_uint, object: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_native_interrupt(
+        adapter: kernel::ffi::c_ulonglong,
+        fence: kernel::ffi::c_ulonglong,
+        queue: kernel::ffi::c_ulonglong,
+    );
+    pub fn dxg_trace_log_entry(
+        queue: kernel::ffi::c_ulonglong,
+        fence: kernel::ffi::c_ulonglong,
+        value: kernel::ffi::c_ulonglong,
+        operation: kernel::ffi::c_uint,
+        observed_ns: kernel::ffi::c_ulonglong,
+        end_ns: kernel::ffi::c_ulonglong,
+    );
+    pub fn dxg_trace_log_lost(queue: kernel::ffi::c_ulonglong, count: kernel::ffi::c_ulonglong);
+    pub fn dxg_trace_logs_are_on() -> bool;
 }

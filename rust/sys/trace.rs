@@ -64,6 +64,33 @@ pub(crate) fn unblock(queue: u64) {
     unsafe { ffi::dxg_trace_unblock(queue) }
 }
 
+/// What a queue does with a fence. The numbers are those of entries of logs.
+#[derive(Clone, Copy)]
+pub(crate) enum FenceOperation {
+    Signal = 0,
+    Wait = 1,
+}
+
+/// Whether somebody wants to know what queues do with fences.
+pub(crate) fn shows_fence_operations() -> bool {
+    // SAFETY: May be called anywhere.
+    unsafe { ffi::dxg_trace_fence_operations() }
+}
+
+/// A queue is about to get a wait for a fence or a signal of it.
+pub(crate) fn fence_queued(queue: u64, fence: u64, value: u64, operation: FenceOperation) {
+    // CAST: the discriminant is the number.
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_fence_queued(queue, fence, value, operation as u32) }
+}
+
+/// It was the turn of that.
+pub(crate) fn fence_done(queue: u64, fence: u64, value: u64, operation: FenceOperation) {
+    // CAST: the discriminant is the number.
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_fence_done(queue, fence, value, operation as u32) }
+}
+
 /// A queue has stopped for good, at a packet.
 pub(crate) fn fault(queue: u64, packet: u64) {
     // SAFETY: Takes plain numbers and may be called anywhere.
@@ -76,8 +103,63 @@ pub(crate) fn reset(adapter: u64, node: u32, queue: u64) {
     unsafe { ffi::dxg_trace_reset(adapter, node, queue) }
 }
 
+/// A signal of a cross-adapter fence is told to another adapter.
+pub(crate) fn propagate(object: u64, value: u64, from: u64, to: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_propagate(object, value, from, to) }
+}
+
 /// An entry or a callback of a KMD, by the number of its variant.
 pub(crate) fn kmd(entry: u32, object: u64) {
     // SAFETY: Takes plain numbers and may be called anywhere.
     unsafe { ffi::dxg_trace_kmd(entry, object) }
+}
+
+/// An engine has interrupted for a native fence, and named the fence or the queue, or neither.
+pub(crate) fn native_interrupt(adapter: u64, fence: u64, queue: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_native_interrupt(adapter, fence, queue) }
+}
+
+/// An entry of the log of a queue.
+pub(crate) struct LogEntry {
+    /// By which queue.
+    pub(crate) queue: u64,
+    /// Of which native fence.
+    pub(crate) fence: u64,
+    /// What was stored or waited for.
+    pub(crate) value: u64,
+    /// `DXGK_NATIVE_FENCE_LOG_OPERATION`.
+    pub(crate) operation: u32,
+    /// When the wait was first tried, in nanoseconds of CLOCK_MONOTONIC; 0 for a signal.
+    pub(crate) observed_ns: u64,
+    /// When it was done, or 0.
+    pub(crate) end_ns: u64,
+}
+
+/// A queue has done something with a native fence.
+pub(crate) fn log_entry(entry: &LogEntry) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe {
+        ffi::dxg_trace_log_entry(
+            entry.queue,
+            entry.fence,
+            entry.value,
+            entry.operation,
+            entry.observed_ns,
+            entry.end_ns,
+        );
+    }
+}
+
+/// So many entries of the log of a queue are lost.
+pub(crate) fn log_lost(queue: u64, count: u64) {
+    // SAFETY: Takes plain numbers and may be called anywhere.
+    unsafe { ffi::dxg_trace_log_lost(queue, count) }
+}
+
+/// Whether somebody wants to know of the entries of logs.
+pub(crate) fn are_logs_traced() -> bool {
+    // SAFETY: May be called anywhere.
+    unsafe { ffi::dxg_trace_logs_are_on() }
 }

@@ -9,6 +9,7 @@ use crate::{
         types::{
             CreateDeviceArgs,
             DeviceCookie,
+            DeviceError,
             DeviceId,
             Escape,
             KmdError,
@@ -55,7 +56,7 @@ impl Device {
 
 impl Device {
     /// Escape, about this device.
-    pub fn escape(&self, class: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult {
+    pub fn escape(&self, class: &Passive, escape: &Escape<'_>, data: &mut [u8]) -> KmdResult {
         let escape = Escape {
             device: Some(self.cookie),
             ..*escape
@@ -65,9 +66,9 @@ impl Device {
     }
 
     /// NotifyDeviceError. Nothing happens if the KMD is stopped.
-    pub fn notify_error(&self, class: &Passive) {
+    pub fn notify_error(&self, class: &Passive, why: DeviceError) {
         if let Ok(kmd) = self.process.port.enter() {
-            kmd.notify_device_error(class, self.cookie);
+            kmd.notify_device_error(class, self.cookie, why);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::{
             Dispatch,
             Passive, //
         },
+        native_fence::LogBuffer,
         queue::Submission,
         types::{
             CreateHwQueueArgs,
@@ -58,6 +59,25 @@ impl HwQueue {
         let kmd = self.context.port().enter()?;
 
         kmd.submit_command_to_hw_queue(class, self.cookie, submission);
+        Ok(())
+    }
+
+    /// SetNativeFenceLogBuffer. One at a time.
+    pub fn set_native_fence_log_buffer(&self, class: &Passive, log: &LogBuffer) -> KmdResult {
+        let kmd = self.context.port().enter()?;
+
+        kmd.set_native_fence_log_buffer(class, self.cookie, log);
+        Ok(())
+    }
+
+    /// UpdateNativeFenceLogs, for this queue. Fails while the adapter is reset and once it is
+    /// stopped: no engine runs then.
+    ///
+    /// Context: does not sleep.
+    pub fn update_native_fence_logs(&self, class: &Dispatch) -> KmdResult {
+        let kmd = self.context.port().enter()?;
+
+        kmd.update_native_fence_logs(class, &[self.cookie]);
         Ok(())
     }
 }

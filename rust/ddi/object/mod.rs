@@ -28,6 +28,7 @@ pub use doorbell::Doorbell;
 pub use hw_queue::HwQueue;
 pub use native_fence::{
     NativeFence,
+    NotUpdated,
     OpenNativeFence, //
 };
 pub use process::{

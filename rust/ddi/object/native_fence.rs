@@ -13,10 +13,14 @@ use crate::{
             CreateNativeFenceArgs,
             CurrentValueUpdate,
             FenceUpdate,
+            NativeFenceCallbacks,
             OpenNativeFenceArgs,
             PrivateData, //
         },
-        port::Port,
+        port::{
+            Calls,
+            Port, //
+        },
         types::{
             KmdError,
             KmdResult,
@@ -31,9 +35,19 @@ use crate::{
     }, //
 };
 
+/// Why a value of a native fence was not updated by the driver. The caller stores it itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotUpdated {
+    /// It cannot be entered: the adapter is reset or stopped, and no engine runs.
+    NotEntered,
+    /// It has failed: its engines may not know of the value, now or ever (FEN-108).
+    Failed,
+}
+
 /// What CreateNativeFence has made.
 pub struct NativeFence {
     cookie: NativeFenceCookie,
+    callbacks: Shared<dyn NativeFenceCallbacks>,
     port: Shared<Port>,
 }
 
@@ -49,6 +63,7 @@ impl NativeFence {
             cookie: port
                 .enter()?
                 .create_native_fence(class, fence, private_data)?,
+            callbacks: fence.callbacks.clone(),
             port: port.clone(),
         };
 
@@ -56,15 +71,21 @@ impl NativeFence {
         platform::shared(fence).ok_or(KmdError::NoMemory)
     }
 
-    /// UpdateMonitoredValues, for this fence. Fails while the adapter is reset and once it is
-    /// stopped: no engine runs then, and the caller stores the value itself.
+    /// UpdateMonitoredValues, for this fence.
     ///
     /// Context: does not sleep.
-    pub fn update_monitored_value(&self, class: &Dispatch, value: u64, word: &Word64) -> KmdResult {
-        self.port
-            .enter()?
-            .update_monitored_values(class, &[self.update(value, word)]);
-        Ok(())
+    pub fn update_monitored_value(
+        &self,
+        class: &Dispatch,
+        value: u64,
+        word: &Word64,
+        current_value: &Word64,
+    ) -> Result<(), NotUpdated> {
+        let update = self.update(value, word, current_value);
+
+        self.enter()?
+            .update_monitored_values(class, &[update])
+            .map_err(|_| NotUpdated::Failed)
     }
 
     /// UpdateCurrentValuesFromCpu, for this fence. As [`NativeFence::update_monitored_value`].
@@ -76,18 +97,27 @@ impl NativeFence {
         value: u64,
         word: &Word64,
         how: CurrentValueUpdate,
-    ) -> KmdResult {
-        self.port
-            .enter()?
-            .update_current_values_from_cpu(class, &[self.update(value, word)], how);
-        Ok(())
+    ) -> Result<(), NotUpdated> {
+        self.enter()?
+            .update_current_values_from_cpu(class, &[self.update(value, word, word)], how)
+            .map_err(|_| NotUpdated::Failed)
     }
 
-    fn update<'a>(&self, value: u64, word: &'a Word64) -> FenceUpdate<'a> {
+    fn enter(&self) -> Result<Calls<'_>, NotUpdated> {
+        self.port.enter().map_err(|_| NotUpdated::NotEntered)
+    }
+
+    fn update<'a>(
+        &self,
+        value: u64,
+        word: &'a Word64,
+        current_value: &'a Word64,
+    ) -> FenceUpdate<'a> {
         FenceUpdate {
             fence: self.cookie,
             value,
             word,
+            current_value,
         }
     }
 }
@@ -99,6 +129,7 @@ impl Drop for NativeFence {
         self.port
             .enter_to_destroy(&class)
             .native_fence(&class, self.cookie);
+        self.callbacks.destroyed();
     }
 }
 

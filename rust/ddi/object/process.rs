@@ -12,6 +12,10 @@ use crate::{
             UpdatePageTable, //
         },
         port::Port,
+        process::{
+            self,
+            CreateProcessArgs, //
+        },
         reserve::ReserveAddresses,
         types::{
             KmdError,
@@ -64,8 +68,25 @@ impl Process {
         id: ProcessId,
         addresses: &mut dyn ReserveAddresses,
     ) -> KmdResult<Shared<Self>> {
+        let callbacks = process::local_process().ok_or(KmdError::NoMemory)?;
+        let args = CreateProcessArgs {
+            id,
+            is_of_virtual_machine: false,
+            callbacks: &callbacks,
+        };
+
+        Self::create_with(port, class, &args, addresses)
+    }
+
+    /// The same, with what a border of a virtual machine has for it.
+    pub fn create_with(
+        port: &Shared<Port>,
+        class: &Passive,
+        args: &CreateProcessArgs<'_>,
+        addresses: &mut dyn ReserveAddresses,
+    ) -> KmdResult<Shared<Self>> {
         let process = Self {
-            cookie: port.enter()?.create_process(class, id, addresses)?,
+            cookie: port.enter()?.create_process(class, args, addresses)?,
             port: port.clone(),
         };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a KMD tells about a queue, a doorbell, a CPU event or a fence, through a verifier.
+//! What a KMD tells about a process, a queue, a doorbell, a CPU event or a fence, through a
+//! verifier.
 //!
 //! The interrupt rule holds here too: nothing but atomics. Those of a doorbell may sleep.
 
@@ -25,11 +26,16 @@ use crate::{
         },
         native_fence::NativeFenceCallbacks,
         power::EngineState,
+        process::ProcessCallbacks,
         queue::{
             Fault,
+            NativeFenceSignaled,
             QueueCallbacks, //
         },
-        types::KmdResult, //
+        types::{
+            KmdError,
+            KmdResult, //
+        }, //
     },
     platform::{
         self,
@@ -136,6 +142,11 @@ impl QueueCallbacks for VerifiedQueue {
         self.inner.monitored_fence_signaled();
     }
 
+    fn native_fence_signaled(&self, record: NativeFenceSignaled) {
+        self.tell(Entry::NativeFencesSignaled, true);
+        self.inner.native_fence_signaled(record);
+    }
+
     fn faulted(&self, fault: &Fault) {
         let is_first = platform::cmpxchg(&self.work.faulted, 0, 1);
 
@@ -233,6 +244,34 @@ impl CpuEventCallbacks for VerifiedCpuEvent {
     }
 }
 
+/// The callbacks of a process.
+pub(super) type VerifiedProcess = Verified<dyn ProcessCallbacks>;
+
+impl VerifiedProcess {
+    /// The callbacks for a KMD; `None` if there is no memory.
+    pub(super) fn around(
+        inner: &Shared<dyn ProcessCallbacks>,
+        work: &Shared<Work>,
+        log: &Shared<dyn Log>,
+        id: u64,
+    ) -> Option<Shared<dyn ProcessCallbacks>> {
+        let verified: Shared<dyn ProcessCallbacks> =
+            platform::shared(Self::new(inner, work, log, id))?;
+
+        Some(verified)
+    }
+}
+
+impl ProcessCallbacks for VerifiedProcess {
+    fn signal_handle(&self, class: &Dispatch, handle: u64) -> KmdResult {
+        let signalled = self.inner.signal_handle(class, handle);
+        let is_good = signalled != Err(KmdError::InvalidParameter);
+
+        self.tell(Entry::SignalEvent, is_good);
+        signalled
+    }
+}
+
 /// The callbacks of a native fence.
 pub(super) type VerifiedNativeFence = Verified<dyn NativeFenceCallbacks>;
 
@@ -255,5 +294,10 @@ impl NativeFenceCallbacks for VerifiedNativeFence {
     fn signaled(&self) {
         self.tell(Entry::NativeFenceSignaled, true);
         self.inner.signaled();
+    }
+
+    fn destroyed(&self) {
+        // The OS part calls its own.
+        self.tell(Entry::NativeFenceSignaled, false);
     }
 }

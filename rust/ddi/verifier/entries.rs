@@ -8,6 +8,7 @@ use super::{
         VerifiedCpuEvent,
         VerifiedDoorbell,
         VerifiedNativeFence,
+        VerifiedProcess,
         VerifiedQueue, //
     },
     entry::Entry,
@@ -41,10 +42,15 @@ use crate::{
             Connected,
             CreateDoorbellArgs, //
         },
+        feature::{
+            DriverInterface,
+            FeatureSupport, //
+        },
         native_fence::{
             CreateNativeFenceArgs,
             CurrentValueUpdate,
             FenceUpdate,
+            LogBuffer,
             OpenNativeFenceArgs,
             PrivateData, //
         },
@@ -59,6 +65,7 @@ use crate::{
             MAX_ENTRIES, //
         },
         power::PowerState,
+        process::CreateProcessArgs,
         queue::{
             NodeStatus,
             Submission,
@@ -85,6 +92,7 @@ use crate::{
             CreateDeviceArgs,
             CreateHwQueueArgs,
             DeviceCookie,
+            DeviceError,
             DoorbellCookie,
             Escape,
             HwQueueCookie,
@@ -95,7 +103,6 @@ use crate::{
             OpenAllocationCookie,
             OpenNativeFenceCookie,
             ProcessCookie,
-            ProcessId,
             Scheduling, //
         },
         Kmd, //
@@ -320,29 +327,58 @@ impl Kmd for Verifier {
         self.kmd.get_node_metadata(class, node)
     }
 
-    fn query_feature_support(&self, class: &Passive, feature: u32) -> bool {
-        let _call = self.enter(Entry::Query, feature.into());
+    fn query_feature_support(
+        &self,
+        class: &Passive,
+        feature: u32,
+        allow_experimental: bool,
+    ) -> FeatureSupport {
+        let call = self.enter(Entry::Query, feature.into());
+        let support = self
+            .kmd
+            .query_feature_support(class, feature, allow_experimental);
 
-        self.kmd.query_feature_support(class, feature)
+        call.check(Rule::BadAnswer, support.makes_sense());
+        support
+    }
+
+    fn query_feature_interface(
+        &self,
+        class: &Passive,
+        feature: u32,
+        version: u16,
+    ) -> KmdResult<DriverInterface> {
+        let call = self.enter(Entry::QueryFeatureInterface, feature.into());
+
+        call.check(Rule::BadValue, version != 0);
+        self.kmd.query_feature_interface(class, feature, version)
     }
 
     fn create_process(
         &self,
         class: &Passive,
-        id: ProcessId,
+        process: &CreateProcessArgs<'_>,
         addresses: &mut dyn ReserveAddresses,
     ) -> KmdResult<ProcessCookie> {
+        let id = process.id;
         let _call = self.enter(Entry::CreateProcess, id.0);
+        let work = Work::of_process(0).ok_or(KmdError::NoMemory)?;
+        let callbacks = VerifiedProcess::around(process.callbacks, &work, &self.log, id.0)
+            .ok_or(KmdError::NoMemory)?;
+        let args = CreateProcessArgs {
+            callbacks: &callbacks,
+            ..*process
+        };
         let new = self
             .objects
-            .prepare(Kind::Process, id.0, [None, None], None);
+            .prepare(Kind::Process, id.0, [None, None], Some(work));
         let mut reserving = Reserving {
             verifier: self,
             process: id.0,
             addresses,
         };
         let (cookie, _) = self.create(new, || {
-            let process = self.kmd.create_process(class, id, &mut reserving)?;
+            let process = self.kmd.create_process(class, &args, &mut reserving)?;
 
             Ok(process.0)
         })?;
@@ -634,7 +670,7 @@ impl Kmd for Verifier {
         Ok(OpenNativeFenceCookie(made?.0))
     }
 
-    fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]) {
+    fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {
         for update in updates {
             let entry = Entry::UpdateMonitoredValues;
 
@@ -645,9 +681,10 @@ impl Kmd for Verifier {
                         fence: NativeFenceCookie(fence.cookie()),
                         ..*update
                     }],
-                );
+                )?;
             }
         }
+        Ok(())
     }
 
     fn update_current_values_from_cpu(
@@ -655,7 +692,7 @@ impl Kmd for Verifier {
         class: &Dispatch,
         updates: &[FenceUpdate<'_>],
         how: CurrentValueUpdate,
-    ) {
+    ) -> KmdResult {
         for update in updates {
             let entry = Entry::UpdateCurrentValuesFromCpu;
 
@@ -671,7 +708,37 @@ impl Kmd for Verifier {
                         ..*update
                     }],
                     how,
-                );
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_native_fence_log_buffer(&self, class: &Passive, queue: HwQueueCookie, log: &LogBuffer) {
+        let entry = Entry::SetNativeFenceLogBuffer;
+
+        if let Some((call, queue)) = self.enter_on(entry, Kind::HwQueue, queue.0) {
+            let is_filled = queue
+                .queue
+                .as_ref()
+                .is_some_and(|work| work.is_filled_by_process);
+
+            call.check(
+                Rule::BadValue,
+                is_filled && log.entries != 0 && log.address % 8 == 0,
+            );
+            self.kmd
+                .set_native_fence_log_buffer(class, HwQueueCookie(queue.cookie()), log);
+        }
+    }
+
+    fn update_native_fence_logs(&self, class: &Dispatch, queues: &[HwQueueCookie]) {
+        for queue in queues {
+            let entry = Entry::UpdateNativeFenceLogs;
+
+            if let Some((_call, queue)) = self.enter_on(entry, Kind::HwQueue, queue.0) {
+                self.kmd
+                    .update_native_fence_logs(class, &[HwQueueCookie(queue.cookie())]);
             }
         }
     }
@@ -877,7 +944,7 @@ impl Kmd for Verifier {
         self.kmd.calibrate_gpu_clock(class, node, physical_adapter)
     }
 
-    fn escape(&self, class: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult {
+    fn escape(&self, class: &Passive, escape: &Escape<'_>, data: &mut [u8]) -> KmdResult {
         let call = self.enter(Entry::Escape, 0);
 
         call.check(
@@ -948,13 +1015,19 @@ impl Kmd for Verifier {
         self.kmd.is_idle(class)
     }
 
-    fn notify_device_error(&self, class: &Passive, device: DeviceCookie) {
+    fn notify_device_error(&self, class: &Passive, device: DeviceCookie, why: DeviceError) {
         let entered = self.enter_on(Entry::NotifyDeviceError, Kind::Device, device.0);
 
         if let Some((_call, device)) = entered {
             self.kmd
-                .notify_device_error(class, DeviceCookie(device.cookie()));
+                .notify_device_error(class, DeviceCookie(device.cookie()), why);
         }
+    }
+
+    fn notify_memory_pressure(&self, class: &Passive) {
+        let _call = self.enter(Entry::NotifyMemoryPressure, 0);
+
+        self.kmd.notify_memory_pressure(class);
     }
 
     fn set_power_state(&self, class: &Passive, state: PowerState) {

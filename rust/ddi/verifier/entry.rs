@@ -105,6 +105,12 @@ entries! {
     UpdateCurrentValuesFromCpu,
     /// A callback of a native fence.
     NativeFenceSignaled,
+    SetNativeFenceLogBuffer,
+    UpdateNativeFenceLogs,
+    /// A callback of a queue.
+    NativeFencesSignaled,
+    NotifyMemoryPressure,
+    QueryFeatureInterface,
 }
 
 impl Entry {
@@ -121,6 +127,7 @@ impl Entry {
                 | Self::DpcRoutine
                 | Self::UpdateMonitoredValues
                 | Self::UpdateCurrentValuesFromCpu
+                | Self::UpdateNativeFenceLogs
         )
     }
 

@@ -11,18 +11,23 @@ use crate::dxgk::{
         Adapter,
         Luid, //
     },
+    device::Device,
     object::{
         Header,
         Object, //
     },
-    stats::ObjectKind, //
+    stats::ObjectKind,
+    sync::cpu_event::CpuEvent, //
 };
 use kernel::{
     prelude::*,
     rbtree::RBTree,
     seq_file::SeqFile,
     seq_print,
-    sync::Arc, //
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
 };
 
 /// How many entries of information stores fdinfo shows of one process.
@@ -137,6 +142,8 @@ pub(super) enum Line {
     },
     /// An allocation, which shows the id and the references of its resource.
     Allocation(Arc<OpenAllocation>),
+    /// A device, which shows how many CPU events it has.
+    Device(Arc<Device>),
     /// Something else, and its id.
     Other(ObjectKind, u64),
 }
@@ -146,7 +153,7 @@ impl Line {
     pub(super) fn of(item: &HandleTarget) -> Self {
         match item {
             HandleTarget::Adapter(adapter) => Self::Other(ObjectKind::Adapter, adapter.id),
-            HandleTarget::Device(device) => Self::Other(ObjectKind::Device, device.id()),
+            HandleTarget::Device(device) => Self::Device(device.clone()),
             HandleTarget::Context(context) => Self::Other(ObjectKind::Context, context.id()),
             HandleTarget::HwQueue(queue) => Self::Other(ObjectKind::HwQueue, queue.id()),
             HandleTarget::Doorbell(doorbell) => Self::Other(ObjectKind::Doorbell, doorbell.id()),
@@ -173,6 +180,15 @@ impl Line {
             Self::Other(kind, id) => {
                 seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}\n", kind.name());
             }
+            Self::Device(device) => {
+                let (kind, id) = (ObjectKind::Device.name(), device.id());
+                let events = device.cpu_events.load(Relaxed);
+
+                seq_print!(
+                    m,
+                    "dxg-handle:\t{handle:#010x} {kind} {id} cpu-events={events}\n"
+                );
+            }
             Self::Object {
                 kind,
                 object,
@@ -182,9 +198,7 @@ impl Line {
 
                 Self::print_object(m, handle, *kind, object, *access);
                 if let Some(event) = object.cpu_event() {
-                    let (signals, late) = event.signals();
-
-                    seq_print!(m, " signals={signals} late={late}");
+                    Self::print_cpu_event(m, event);
                 }
                 seq_print!(m, "\n");
                 infos.print(m, header);
@@ -202,6 +216,18 @@ impl Line {
                 opened.allocation.show(m);
                 seq_print!(m, "\n");
             }
+        }
+    }
+
+    /// Prints what a CPU event is for, and how often it was signalled (CPU-41).
+    fn print_cpu_event(m: &SeqFile, event: &CpuEvent) {
+        let (signals, late) = event.signals();
+
+        seq_print!(m, " signals={signals} late={late}");
+        for (word, place) in event.usage().iter().zip(0..) {
+            let before = if place == 0 { " usage=" } else { "," };
+
+            seq_print!(m, "{before}{word:#x}");
         }
     }
 

@@ -239,7 +239,7 @@ impl Lookup<'_> {
     /// Applies `look` to the entry of a handle. INVALID_PARAMETER if there is none or `look` gives
     /// `None`.
     #[inline(always)]
-    fn find<'a, T>(
+    pub(super) fn find<'a, T>(
         &'a self,
         local: u32,
         look: impl FnOnce(&'a Entry) -> Option<T>,

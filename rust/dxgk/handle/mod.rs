@@ -14,6 +14,7 @@
 //! before it and dropped after it.
 
 pub(crate) mod chosen_allocations;
+mod device_handles;
 mod entry;
 mod fdinfo;
 pub(crate) mod lookup;

@@ -15,7 +15,10 @@ use crate::dxgk::{
         storage::Storage, //
     },
     quota::holder::Holder,
-    vidmm::opened::Opened, //
+    vidmm::{
+        opened::Opened,
+        residency::offers::OtherHandle, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -26,6 +29,7 @@ use crate::{
         DxgResult,
         Status, //
     },
+    logic::invalid_if,
     sys::{
         alloc::pin_arc,
         mem::dma_slots::User, //
@@ -51,6 +55,8 @@ pub(crate) struct OpenAllocation {
     /// The open allocation as the memory manager has it, if the handle is one of a device that has
     /// GPU addresses.
     gpu: Option<Arc<Opened>>,
+    /// As long as the memory manager does not have it, nobody drops the bytes.
+    _other: Option<OtherHandle>,
     /// Whether its end does not wait for commands that are queued (AssumeNotInUse).
     assume_not_in_use: AtomicFlag,
     #[pin]
@@ -92,6 +98,10 @@ impl OpenAllocation {
             Some(device) => Opened::new(device, &allocation.memory, write)?,
             None => None,
         };
+        let other = match gpu {
+            Some(_) => None,
+            None => Some(OtherHandle::new(&allocation.memory)?),
+        };
         // If a later step fails, the drop of the open allocation does not run.
         let undo = ScopeGuard::new_with_data(gpu.clone(), |gpu| {
             if let Some(opened) = gpu {
@@ -106,6 +116,7 @@ impl OpenAllocation {
             pin_init!(Self {
                 _kmd: kmd,
                 gpu,
+                _other: other,
                 assume_not_in_use: AtomicFlag::new(false),
                 mapping <- CpuMapping::new(storage, write),
                 _user: user,
@@ -161,6 +172,8 @@ impl OpenAllocation {
     ///
     /// Context: an ioctl of the process, no locks held.
     pub(crate) fn lock(self: &Arc<Self>, holder: &Arc<Holder>) -> DxgResult<(usize, Locked)> {
+        // MEM-30: the bytes may be gone at any time.
+        invalid_if(self.gpu.as_ref().is_some_and(|opened| opened.is_offered()))?;
         self.mapping.start_with(&self.allocation);
         Ok((self.mapping.lock(holder)?, Locked(Some(self.clone()))))
     }

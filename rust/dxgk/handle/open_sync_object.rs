@@ -13,8 +13,10 @@ use crate::dxgk::{
         Strong, //
     },
     sync::{
+        fence::Fence,
         fence_binding::FenceAddresses,
-        fence_viewer::FenceViewer, //
+        fence_viewer::FenceViewer,
+        native_fence::NativeFence, //
     }, //
 };
 use crate::{
@@ -54,12 +56,33 @@ pub(crate) struct OpenSyncObject {
     access: u32,
     /// Where it comes from.
     origin: Origin,
-    /// Whether it keeps the value mapped in the process.
-    is_mapped: bool,
+    /// What was done for it at a fence.
+    done: Done,
     /// The process, and who else sees the value through this.
     viewer: Arc<FenceViewer>,
     /// What the handle has of its own, if it has something.
     own: Option<KBox<Own>>,
+}
+
+/// What the opening of a fence has done, and its end undoes; in one byte, because a table has many.
+#[derive(Clone, Copy, Default)]
+struct Done(u8);
+
+impl Done {
+    /// The value is mapped in the process.
+    const MAPPED: u8 = 1 << 0;
+    /// The fence is native where it is opened.
+    const NATIVE: u8 = 1 << 1;
+    /// It counts among the openings of a cross-adapter fence on the adapter of its device.
+    const COUNTED: u8 = 1 << 2;
+
+    fn set(&mut self, bit: u8) {
+        self.0 |= bit;
+    }
+
+    fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
 }
 
 /// What a handle has of its own.
@@ -76,6 +99,7 @@ pub(crate) struct Grant {
     rights: Rights,
     access: u32,
     origin: Origin,
+    is_native: bool,
     viewer: Arc<FenceViewer>,
 }
 
@@ -114,7 +138,8 @@ impl SyncLookup<&Object> {
 
 impl OpenSyncObject {
     /// Opens the object behind `strong` in the process of `viewer`. `access` bounds what can
-    /// be shared from here (RES-104). Also returns where the value of a fence is seen.
+    /// be shared from here (RES-104). Also returns where the value of a fence is seen. A fence that
+    /// was made as a native one is native on an adapter that has such fences.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn new(
@@ -123,12 +148,20 @@ impl OpenSyncObject {
         access: u32,
         viewer: &Arc<FenceViewer>,
     ) -> DxgResult<(Self, FenceAddresses)> {
+        let is_native = match (strong.object(), &viewer.device) {
+            (Object::Fence(fence), Some(device)) => {
+                fence.is_native() && device.adapter.has_native_fences()
+            }
+            _ => false,
+        };
         let mut private_data = [0; PRIVATE_DATA_SIZE];
+        let private_data = is_native.then_some(&mut private_data);
 
-        Self::with_data(strong, rights, access, viewer, &mut private_data)
+        Self::with_data(strong, rights, access, viewer, private_data)
     }
 
-    /// The same with the client's data about a native fence, which the KMD answers in place.
+    /// The same, as a native fence with the client's data about it, which the KMD answers in place;
+    /// otherwise as a monitored one.
     ///
     /// Context: as [`OpenSyncObject::new`].
     pub(crate) fn with_data(
@@ -136,7 +169,7 @@ impl OpenSyncObject {
         rights: Rights,
         access: u32,
         viewer: &Arc<FenceViewer>,
-        private_data: &mut PrivateData,
+        private_data: Option<&mut PrivateData>,
     ) -> DxgResult<(Self, FenceAddresses)> {
         strong.object().header().openers.enter(&viewer.mappings)?;
 
@@ -145,7 +178,7 @@ impl OpenSyncObject {
             rights,
             access,
             origin: Origin::Opened,
-            is_mapped: false,
+            done: Done::default(),
             viewer: viewer.clone(),
             own: None,
         };
@@ -153,26 +186,9 @@ impl OpenSyncObject {
 
         match open.strong.object() {
             Object::Fence(fence) => {
-                if let Some(seen) = viewer.open(fence, rights.signal)? {
-                    addresses = seen;
-                    open.is_mapped = true;
-                }
-                if let (Some(native), Some(device)) = (fence.native(), &viewer.device) {
-                    if open.is_mapped && addresses.process_gpu != 0 {
-                        let seen = OpenNativeFenceArgs {
-                            current_value: addresses.process_gpu,
-                            monitored_value: addresses.monitored_gpu,
-                        };
+                let fence = fence.clone();
 
-                        fence.tell_always_signaled();
-
-                        let own = Own::Native {
-                            _open: native.open(device, &seen, private_data)?,
-                        };
-
-                        open.own = Some(KBox::new(own, GFP_KERNEL_ACCOUNT)?);
-                    }
-                }
+                addresses = open.see(&fence, private_data)?;
             }
             Object::KeyedMutex(_) => {
                 let mutex = OpenKeyedMutex::new(viewer.mappings.identity.key(), access)?;
@@ -182,6 +198,59 @@ impl OpenSyncObject {
             Object::Legacy(_) | Object::Resource(_) => {}
         }
         Ok((open, addresses))
+    }
+
+    /// Shows the value of a fence, in the process and to the GPU of the device. If it is native
+    /// there, the KMD opens it (FEN-117, FEN-121).
+    fn see(
+        &mut self,
+        fence: &Arc<Fence>,
+        mut private_data: Option<&mut PrivateData>,
+    ) -> DxgResult<FenceAddresses> {
+        let viewer = self.viewer.clone();
+        let device = viewer.device.as_ref();
+        let part = match (fence.cross_adapter(), device) {
+            (Some(cross), Some(device)) => {
+                let data = private_data.as_deref_mut();
+                let part = cross.enter(fence.clone(), &device.adapter, data)?;
+
+                self.done.set(Done::COUNTED);
+                part
+            }
+            _ => None,
+        };
+        let native = match &part {
+            Some(part) => Some(part.view()),
+            None => fence.native().map(NativeFence::view),
+        };
+
+        if native.is_some() {
+            self.done.set(Done::NATIVE);
+        }
+
+        let monitored = native.and_then(|native| native.monitored);
+        let Some(seen) = viewer.open(fence, self.rights.signal, monitored)? else {
+            return Ok(FenceAddresses::default());
+        };
+
+        self.done.set(Done::MAPPED);
+        if let (Some(native), Some(device), Some(data)) = (native, device, private_data) {
+            if seen.process_gpu != 0 {
+                let places = OpenNativeFenceArgs {
+                    current_value: seen.process_gpu,
+                    monitored_value: seen.monitored_gpu,
+                };
+
+                fence.tell_always_signaled(native.kmd);
+
+                let own = Own::Native {
+                    _open: native.kmd.open(&device.kmd, &places, data)?,
+                };
+
+                self.own = Some(KBox::new(own, GFP_KERNEL_ACCOUNT)?);
+            }
+        }
+        Ok(seen)
     }
 
     /// Marks an open handle that was found by a global handle.
@@ -207,6 +276,7 @@ impl OpenSyncObject {
             rights: self.rights,
             access: self.access,
             origin: self.origin,
+            is_native: self.done.has(Done::NATIVE),
             viewer: self.viewer.clone(),
         }
     }
@@ -215,7 +285,15 @@ impl OpenSyncObject {
     ///
     /// Context: as [`OpenSyncObject::new`].
     pub(crate) fn granted(strong: Strong, grant: &Grant) -> DxgResult<Self> {
-        let (mut open, _) = Self::new(strong, grant.rights, grant.access, &grant.viewer)?;
+        let mut private_data = [0; PRIVATE_DATA_SIZE];
+        let private_data = grant.is_native.then_some(&mut private_data);
+        let (mut open, _) = Self::with_data(
+            strong,
+            grant.rights,
+            grant.access,
+            &grant.viewer,
+            private_data,
+        )?;
 
         open.origin = grant.origin;
         Ok(open)
@@ -267,8 +345,17 @@ impl Drop for OpenSyncObject {
 
         drop(own);
         header.openers.leave(&self.viewer.mappings);
-        if let (Object::Fence(fence), true) = (self.strong.object(), self.is_mapped) {
-            self.viewer.close(fence, self.rights.signal);
+        if let Object::Fence(fence) = self.strong.object() {
+            if self.done.has(Done::MAPPED) {
+                let is_native = self.done.has(Done::NATIVE);
+
+                self.viewer.close(fence, self.rights.signal, is_native);
+            }
+            if let (Some(cross), Some(device)) = (fence.cross_adapter(), &self.viewer.device) {
+                if self.done.has(Done::COUNTED) {
+                    cross.leave(device.adapter.id);
+                }
+            }
         }
         if let Some((mutex, open)) = self.keyed_mutex() {
             mutex.close(&open);

@@ -24,6 +24,7 @@ use crate::dxgk::{
         legacy::LegacySync, //
     }, //
 };
+use crate::sys::trace;
 use kernel::sync::Arc;
 
 /// What the removal of an adapter acts on.
@@ -145,10 +146,60 @@ impl HandleTable {
     }
 
     /// A device is in error: the fences that it could signal are always signaled from now on
-    /// (FEN-104, FEN-105). The lock is held for one handle at a time.
+    /// (FEN-104, FEN-105).
     ///
     /// Context: may sleep, no locks held; nothing is added on the device any more.
     pub(in crate::dxgk) fn device_failed(&self, device: &Device) {
+        self.each_signalled_by(device, |fence| fence.always_signal());
+    }
+
+    /// The native fences that work of a device could signal are looked at (FEN-99).
+    ///
+    /// Context: may sleep, no spinlock held.
+    pub(in crate::dxgk) fn look_at_fences(&self, device: &Device) {
+        self.each_signalled_by(device, |fence| fence.look_on(device.adapter.id));
+    }
+
+    /// The native fence that a handle is for, if it allows to signal it, or to wait for it.
+    pub(in crate::dxgk) fn logged_fence(&self, handle: u32, is_signal: bool) -> Option<Arc<Fence>> {
+        let found = self.sync_object(handle).ok()?;
+        let may = match is_signal {
+            true => found.rights.signal,
+            false => found.rights.wait,
+        };
+
+        match found.object {
+            Object::Fence(fence) if may && fence.is_logged() => Some(fence),
+            _ => None,
+        }
+    }
+
+    /// A handle is about to be destroyed. While logs are traced, those that call a native fence so
+    /// are read before.
+    ///
+    /// Context: may sleep, no locks held.
+    #[inline(always)]
+    pub(crate) fn look_at_logs(&self, handle: u32) {
+        if trace::are_logs_traced() {
+            self.look_at_logs_now(handle);
+        }
+    }
+
+    #[cold]
+    fn look_at_logs_now(&self, handle: u32) {
+        let fence = self.logged_fence(handle, false);
+
+        if let Some(adapter) = fence
+            .as_ref()
+            .and_then(|fence| fence.header.adapter.as_ref())
+        {
+            adapter.native_interrupts.look_at_logs();
+        }
+    }
+
+    /// Does something with each fence that work of a device could signal. The lock is held for one
+    /// handle at a time.
+    fn each_signalled_by(&self, device: &Device, act: impl Fn(Arc<Fence>)) {
         let mut seen = 0;
 
         while let Some((index, fence)) = self.after(seen, |state, entry| {
@@ -163,7 +214,7 @@ impl HandleTable {
         }) {
             seen = index;
             if let Some(fence) = fence {
-                fence.always_signal();
+                act(fence);
             }
         }
     }

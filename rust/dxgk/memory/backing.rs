@@ -15,7 +15,10 @@ use crate::{
     },
     sys::mem::{
         dma_import::Imported,
-        pages::PageSource,
+        pages::{
+            Frame,
+            PageSource, //
+        },
         pinned::Pinned,
         shmem::{
             BadSection,
@@ -41,6 +44,35 @@ pub(super) enum Backing<W> {
     DmaBuf(Arc<Imported>),
     /// The first pages of another storage, which stays where it is meanwhile.
     Part(Arc<W>),
+}
+
+/// The pages of memory of this module that was given back: there are none (MEM-29).
+pub(in crate::dxgk) struct NoPages(usize);
+
+impl NoPages {
+    /// None instead of so many.
+    pub(in crate::dxgk) fn in_place_of(count: usize) -> DxgResult<Arc<dyn PageSource>> {
+        Ok(Arc::new(Self(count), GFP_KERNEL_ACCOUNT)?)
+    }
+}
+
+impl PageSource for NoPages {
+    fn count(&self) -> usize {
+        self.0
+    }
+
+    fn page(&self, _: usize) -> Result<Frame<'_>> {
+        // Not ENOMEM: the kernel would retry the page fault for ever.
+        Err(ENOSPC)
+    }
+
+    fn present(&self, _: usize) -> Option<Frame<'_>> {
+        None
+    }
+
+    fn taken(&self) -> usize {
+        0
+    }
 }
 
 /// A backing, and its pages.

@@ -4,7 +4,7 @@
 //! them.
 
 pub(crate) mod allocation;
-mod backing;
+pub(in crate::dxgk) mod backing;
 pub(crate) mod cpu_mapping;
 pub(crate) mod creation;
 pub(crate) mod dma_buf;

@@ -91,7 +91,7 @@ pub(crate) struct Storage {
     #[pin]
     slots: DmaSlots,
     bytes: CountedBytes,
-    _claim: Claim,
+    claim: Claim,
 }
 
 impl Storage {
@@ -115,7 +115,7 @@ impl Storage {
                 slots <- DmaSlots::new(),
                 // CAST: a usize fits 64 bits.
                 bytes: CountedBytes::new(stats, counted as u64 * PAGE_SIZE as u64),
-                _claim: claim,
+                claim,
             }),
             GFP_KERNEL_ACCOUNT,
         )?)
@@ -256,6 +256,17 @@ impl Storage {
             // Nothing but the former was ever moved.
             _ => Err(MoveError::Fixed),
         }
+    }
+
+    /// Has system memory of zeros again, after `NoPages`; NO_MEMORY if there is none.
+    ///
+    /// Context: may sleep, no locks held but `AllocationMemory::turn`.
+    pub(in crate::dxgk) fn commit(&self) -> DxgResult {
+        let holder = self.claim.holder();
+        let (_, pages) = Backing::<PinnedStorage>::shmem(holder, self.count())?;
+
+        self.replace_by(Place::SystemMemory, pages)
+            .map_err(|_| Status::NO_MEMORY.into())
     }
 
     /// Whether the bytes are in a buffer of another driver.

@@ -150,6 +150,13 @@ pub(crate) struct Claim {
     amounts: Amounts,
 }
 
+impl Claim {
+    /// Who has made it.
+    pub(crate) fn holder(&self) -> &Arc<Holder> {
+        &self.holder
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         for (limit, amount) in self.amounts.each() {

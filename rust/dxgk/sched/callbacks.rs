@@ -11,6 +11,7 @@ use crate::{
         queue::{
             Fault,
             FaultKind,
+            NativeFenceSignaled,
             QueueCallbacks, //
         }, //
     },
@@ -194,6 +195,14 @@ pub(super) trait Told: Kick {
     /// atomics and queues work only.
     fn ran(self: ArcBorrow<'_, Self>, ns: u64, switched: bool);
 
+    /// Its engine has signalled a monitored fence, and interrupted for that. In any context;
+    /// touches atomics only.
+    fn monitored_fence_signaled(&self);
+
+    /// Its engine has signalled native fences, without saying which; it was this queue if it is
+    /// named. In any context; touches atomics and queues work only.
+    fn native_fence_signaled(&self, names_queue: bool);
+
     /// Its engine is in another state. In any context; touches atomics and queues work only.
     fn engine_state_changed(&self, state: EngineState);
 }
@@ -206,6 +215,14 @@ impl<Q: Told + 'static> Callbacks<Q> {
     /// Those of `queue`.
     pub(super) fn of(queue: &Arc<Q>) -> Result<Arc<dyn QueueCallbacks>> {
         Ok(Arc::new(Self(queue.clone()), GFP_KERNEL_ACCOUNT)?)
+    }
+}
+
+impl<Q: Told> Callbacks<Q> {
+    /// It may have stored to monitored fences.
+    fn look_at_fences(&self) {
+        self.0.reported().set_stored();
+        self.0.as_arc_borrow().kick();
     }
 }
 
@@ -249,8 +266,15 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
     }
 
     fn monitored_fence_signaled(&self) {
-        self.0.reported().set_stored();
-        self.0.as_arc_borrow().kick();
+        self.0.monitored_fence_signaled();
+        self.look_at_fences();
+    }
+
+    fn native_fence_signaled(&self, record: NativeFenceSignaled) {
+        if record.evaluate_legacy_monitored_fences {
+            self.look_at_fences();
+        }
+        self.0.native_fence_signaled(record.names_queue);
     }
 
     fn faulted(&self, fault: &Fault) {

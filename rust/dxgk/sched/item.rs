@@ -16,7 +16,11 @@ use crate::{
         },
         queued::QueuedCharge, //
     },
-    logic::submission_order::ItemKind, //
+    logic::submission_order::ItemKind,
+    sys::trace::{
+        self,
+        FenceOperation, //
+    }, //
 };
 use core::mem::size_of;
 use kernel::{
@@ -55,6 +59,23 @@ impl What {
             Self::Commands(_) => ItemKind::Submission,
             Self::Signal(signal) => ItemKind::Signal(signal.moment),
             Self::Wait(_) => ItemKind::Wait,
+        }
+    }
+}
+
+impl What {
+    /// Tells that it is about to be queued.
+    ///
+    /// Context: no lock but that of the queue.
+    pub(super) fn tell_queued(&self, queue: u64) {
+        match self {
+            Self::Commands(_) => {}
+            Self::Signal(signal) => {
+                for (fence, value) in signal.fences() {
+                    trace::fence_queued(queue, fence, value, FenceOperation::Signal);
+                }
+            }
+            Self::Wait(wait) => wait.tell_queued(),
         }
     }
 }

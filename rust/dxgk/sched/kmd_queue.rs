@@ -14,6 +14,10 @@ use crate::{
     },
     dxgk::{
         handle::open_sync_object::OpenSyncObject,
+        sync::native_logs::{
+            LiveLogs,
+            LogPages, //
+        },
         vidmm::contexts::SpaceContext, //
     }, //
 };
@@ -26,10 +30,14 @@ use kernel::sync::Arc;
 pub(in crate::dxgk) enum KmdQueue {
     /// A context of packets.
     Context(SpaceContext),
-    /// A HW queue, its progress fence, to which the KMD stores until it has destroyed the queue,
-    /// and its context.
+    /// A HW queue, its logs, its progress fence, to which the KMD stores until it has destroyed the
+    /// queue, and its context.
     HwQueue {
+        /// First of all nobody reads them any more.
+        _logs: Option<LiveLogs>,
         kmd: Arc<object::HwQueue>,
+        /// Engines write to them until then.
+        _log_pages: Option<Arc<LogPages>>,
         _progress: OpenSyncObject,
         context: Arc<SpaceContext>,
     },

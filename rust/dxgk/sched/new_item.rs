@@ -28,7 +28,8 @@ use crate::{
     error::DxgResult,
     sys::{
         alloc::tree_place,
-        dma_fence::DmaFence, //
+        dma_fence::DmaFence,
+        trace, //
     }, //
 };
 use kernel::{
@@ -85,7 +86,8 @@ impl NewItem {
         elements: &[Element],
     ) -> DxgResult<Self> {
         Self::new(queue, process, elements.len(), || {
-            QueuedWait::for_fences(queue.clone(), &process.waits, elements).map(What::Wait)
+            QueuedWait::for_fences(queue.id, queue.clone(), &process.waits, elements)
+                .map(What::Wait)
         })
     }
 
@@ -124,10 +126,20 @@ impl NewItem {
         })
     }
 
+    /// Tells that it is about to be queued, unless it is refused.
+    fn tell_queued(&self) {
+        if trace::shows_fence_operations() && self.queue.check_open().is_ok() {
+            self.item.what.tell_queued(self.queue.id);
+        }
+    }
+
     /// Queues it.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn push(self) -> DxgResult {
+        // Before: who has the turn may get to it at once.
+        self.tell_queued();
+
         let Self { queue, item, place } = self;
 
         queue.push(item, place)
@@ -142,7 +154,11 @@ impl NewItem {
             return items.into_iter().try_for_each(Self::push);
         }
         items.iter().try_for_each(|item| item.queue.check_open())?;
-        for Self { queue, item, place } in items {
+        for item in items {
+            item.tell_queued();
+
+            let Self { queue, item, place } = item;
+
             queue.push_checked(item, place);
         }
         Ok(())

@@ -107,10 +107,25 @@ impl QueuedSignal {
         }
     }
 
-    /// It is its turn in one of the queues.
+    /// Its fences, and the values that they get.
+    pub(super) fn fences(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let elements: &[SignalElement] = match &self.effect {
+            Effect::Objects(elements) => elements,
+            Effect::Event(_) => &[],
+        };
+
+        elements
+            .iter()
+            .filter_map(|element| match element.strong.object() {
+                Object::Fence(fence) => Some((fence.header.id(), element.value)),
+                _ => None,
+            })
+    }
+
+    /// It is its turn in one of the queues, which are of the adapter with this id.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn reached(&self) {
+    pub(super) fn reached(&self, adapter: u64) {
         // ORDERING: full: the last one has seen what all the queues have done before.
         if self.missing.fetch_sub(1, Full) != 1 {
             return;
@@ -120,7 +135,7 @@ impl QueuedSignal {
                 let mut batches = BATCHES;
 
                 for element in elements {
-                    element.signal(&mut batches);
+                    element.signal(adapter, &mut batches);
                 }
             }
             Effect::Event(event) => event.signal(),
@@ -129,12 +144,13 @@ impl QueuedSignal {
 }
 
 impl SignalElement {
-    /// Signals it, and releases so many batches of waits, together with others.
-    fn signal(&self, batches: &mut u32) {
+    /// Signals it for a queue of this adapter, and releases so many batches of waits, together with
+    /// others.
+    fn signal(&self, adapter: u64, batches: &mut u32) {
         match self.strong.object() {
             Object::Fence(fence) => {
                 // It may go down (FEN-42), so that it is never refused.
-                let _done = fence.signal_within(self.value, true, batches);
+                let _done = fence.signal_within(Some(adapter), self.value, true, batches);
             }
             Object::Legacy(object) => object.signal(self.value),
             Object::Resource(_) | Object::KeyedMutex(_) => {}

@@ -116,9 +116,7 @@ mod tests {
                 nodes: 1,
                 ..Config::default()
             };
-            let info = StartInfo {
-                luid: Luid::default(),
-            };
+            let info = StartInfo::of(Luid::default());
             let kmd = KBox::new(SoftKmd::add_device(config), GFP_KERNEL)?;
             let port = Port::start(kmd, &class, &info).map_err(|_| ENOMEM)?;
             let process = Process::create(&port, &class, ProcessId(next_id()), &mut NoAddresses)

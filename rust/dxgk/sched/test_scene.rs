@@ -17,7 +17,8 @@ use crate::{
     dxgk::{
         adapter::{
             Adapter,
-            AdapterKind, //
+            AdapterKind,
+            AdapterOptions, //
         },
         context::{
             Class,
@@ -131,11 +132,14 @@ impl Scene {
             engines: hangs.clone(),
             ..Behaviour::default()
         };
-        let adapter = client.driver.add_adapter(AdapterKind::TestDouble, |_| {
-            let kmd = FakeKmd::add_device(journal.clone(), behaviour());
+        let adapter =
+            client
+                .driver
+                .add_adapter(AdapterKind::TestDouble, &AdapterOptions::NONE, |_| {
+                    let kmd = FakeKmd::add_device(journal.clone(), behaviour());
 
-            Ok(KBox::new(kmd, GFP_KERNEL)?)
-        })?;
+                    Ok(KBox::new(kmd, GFP_KERNEL)?)
+                })?;
 
         Ok(Self {
             journal,

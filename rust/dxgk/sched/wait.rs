@@ -39,10 +39,16 @@ use crate::{
             WaitKey, //
         }, //
     },
-    sys::dma_fence::{
-        Callback,
-        DmaFence,
-        Notified, //
+    sys::{
+        dma_fence::{
+            Callback,
+            DmaFence,
+            Notified, //
+        },
+        trace::{
+            self,
+            FenceOperation, //
+        }, //
     }, //
 };
 use kernel::{
@@ -85,6 +91,8 @@ pub(crate) type Bound = Callback<KickQueue>;
 
 /// Waits for values of fences, all of them.
 struct FenceWait {
+    /// The id of the queue, for traces.
+    queue: u64,
     waiter: Arc<Waiter<WakeQueue>>,
     /// Until it begins.
     registration: Option<Registration<WakeQueue>>,
@@ -121,6 +129,13 @@ impl FenceWait {
             .is_some_and(|bounds| bounds.iter().all(Bound::has_signalled))
     }
 
+    /// Its fences, and the values that it waits for.
+    fn fences(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let elements = self.waiter.receiver.elements.iter();
+
+        elements.map(|element| (element.fence.header.id(), element.value))
+    }
+
     /// Whether its condition holds now, if it has not begun.
     fn holds(&self) -> bool {
         self.registration.as_ref().is_some_and(Registration::holds)
@@ -151,9 +166,10 @@ struct LegacyWaiter {
 impl queue::Knows for LegacyWaiter {}
 
 impl FenceWaiter for LegacyWaiter {
-    fn satisfied(&self) {
+    fn satisfied(&self) -> bool {
         self.has_ended.store(true, Release);
         self.queue.as_arc_borrow().kick();
+        true
     }
 
     fn orphaned(&self) {
@@ -231,10 +247,11 @@ impl Begin {
 }
 
 impl QueuedWait {
-    /// A wait of `queue` for all of these.
+    /// A wait of `queue`, which has this id in traces, for all of these.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn for_fences(
+        id: u64,
         queue: Arc<dyn Kick>,
         waits: &Arc<PendingWaits>,
         elements: &[Element],
@@ -261,6 +278,7 @@ impl QueuedWait {
 
         Ok(Self {
             kind: Kind::Fences(FenceWait {
+                queue: id,
                 waiter: registration.waiter().clone(),
                 registration: Some(registration),
                 bounds: None,
@@ -388,6 +406,22 @@ impl QueuedWait {
     /// The queue goes on.
     pub(super) fn pass(&mut self) {
         self.is_over = true;
+        if let Kind::Fences(wait) = &self.kind {
+            if trace::shows_fence_operations() {
+                for (fence, value) in wait.fences() {
+                    trace::fence_done(wait.queue, fence, value, FenceOperation::Wait);
+                }
+            }
+        }
+    }
+
+    /// It is about to be queued.
+    pub(super) fn tell_queued(&self) {
+        if let Kind::Fences(wait) = &self.kind {
+            for (fence, value) in wait.fences() {
+                trace::fence_queued(wait.queue, fence, value, FenceOperation::Wait);
+            }
+        }
     }
 
     /// What is to be done now that it is its turn; `None` if that was done.

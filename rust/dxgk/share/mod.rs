@@ -32,7 +32,8 @@ use super::{
         CountedOn,
         Stats,
         SHARES, //
-    }, //
+    },
+    sync::cross_adapter::CrossAdapter, //
 };
 use crate::{
     error::{
@@ -70,6 +71,14 @@ impl Members {
         let others = self.others.iter().flat_map(|(mutex, sync)| [mutex, sync]);
 
         Iterator::chain(core::iter::once(&self.first), others).map(Strong::object)
+    }
+
+    /// What cross-adapter fences among them have more than others.
+    fn cross_adapter(&self) -> impl Iterator<Item = &CrossAdapter> {
+        self.iter().filter_map(|object| match object {
+            Object::Fence(fence) => fence.cross_adapter(),
+            _ => None,
+        })
     }
 }
 
@@ -133,6 +142,7 @@ impl ShareRef {
             GFP_KERNEL_ACCOUNT,
         )?;
 
+        share.members.cross_adapter().for_each(CrossAdapter::shared);
         Ok(Self(share))
     }
 }
@@ -155,6 +165,9 @@ impl Drop for ShareRef {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
         if self.0.handles.dec_and_test() {
+            let members = &self.0.members;
+
+            members.cross_adapter().for_each(CrossAdapter::unshared);
             if let Some((name, names)) = &self.0.name {
                 names.remove(name, &self.0);
             }

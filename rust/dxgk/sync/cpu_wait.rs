@@ -158,7 +158,9 @@ fn enqueue<'a, W: Wake>(
 
         match fence.enqueue(*value, new_node, waiter.id) {
             EnqueueResult::Queued(key) => waiter.queued(fence.clone(), key),
-            EnqueueResult::Satisfied(_) => waiter.satisfied(),
+            EnqueueResult::Satisfied(_) => {
+                waiter.satisfied();
+            }
             EnqueueResult::Orphaned(_) => waiter.orphaned(),
         }
         if waiter.set.outcome().is_some() {

@@ -3,7 +3,11 @@
 //! Making synchronisation objects (FEN-1 to FEN-6).
 
 use super::{
-    cpu_event::CpuEvent,
+    cpu_event::{
+        CpuEvent,
+        EventDevice, //
+    },
+    cross_adapter::CrossAdapter,
     fence::Fence,
     fence_binding::FenceAddresses,
     fence_storage::FenceStorage,
@@ -39,10 +43,7 @@ use crate::{
         },
         process::Process,
         quota::account::ObjectCharge,
-        stats::{
-            next_id,
-            ObjectKind, //
-        },
+        stats::ObjectKind,
         tables::Tables, //
     },
     error::{
@@ -57,7 +58,8 @@ use crate::{
             Creation,
             Rights,
             Sharing,
-            Unusable, //
+            Unusable,
+            NATIVE_DEFAULT, //
         }, //
     },
     sys::file::eventfd::EventFd, //
@@ -155,6 +157,8 @@ pub(crate) struct CreatedProgress<'a> {
     pub(crate) addresses: FenceAddresses,
     /// What keeps it there for its queue.
     pub(crate) kept: OpenSyncObject,
+    /// It is a native fence.
+    pub(crate) is_native: bool,
 }
 
 impl Process {
@@ -166,9 +170,15 @@ impl Process {
         tables: &'a Tables,
         parent: &Parent,
     ) -> DxgResult<CreatedProgress<'a>> {
-        let contents = Contents::MonitoredFence {
-            value: 0,
-            engines: 0,
+        let (value, engines) = (0, 0);
+        let is_native = parent.device.adapter.has_native_fences();
+        let contents = match is_native {
+            true => Contents::NativeFence {
+                value,
+                engines,
+                ty: NATIVE_DEFAULT,
+            },
+            false => Contents::MonitoredFence { value, engines },
         };
         let maker = Maker {
             process: self,
@@ -199,6 +209,7 @@ impl Process {
             reserved,
             addresses,
             kept,
+            is_native,
         })
     }
 }
@@ -267,7 +278,20 @@ impl Maker<'_> {
         Ok(())
     }
 
+    /// A fence that may be native on any adapter. It becomes that when it is opened there.
+    fn cross_adapter_fence(&self, value: u64, kind: ObjectKind) -> DxgResult<Object> {
+        let words = Words::CrossAdapter(CrossAdapter::new(FenceStorage::own(value)?)?);
+        let fence = Fence::new(self.header(kind)?, words, self.creation.keeps_value())?;
+
+        fence.bind()?;
+        Ok(Object::Fence(fence))
+    }
+
     fn monitored_fence(&self, value: u64) -> DxgResult<Object> {
+        if self.creation.is_cross_adapter() {
+            return self.cross_adapter_fence(value, ObjectKind::MonitoredFence);
+        }
+
         let storage = self.storage(value)?;
         let header = self.header(ObjectKind::MonitoredFence)?;
         let words = Words::Monitored(storage);
@@ -279,18 +303,18 @@ impl Maker<'_> {
 
     /// A native fence. The KMD answers the client's data in place.
     fn native_fence(&self, value: u64, private_data: &mut PrivateData) -> DxgResult<Object> {
+        if self.creation.is_cross_adapter() {
+            return self.cross_adapter_fence(value, ObjectKind::NativeFence);
+        }
+
         let place = match self.creation.sharing() {
-            Sharing::Private => self.process.native_storage.slot(value)?,
+            Sharing::Private => self
+                .process
+                .native_storage
+                .slot(value, self.adapter.native_fence_stride)?,
             Sharing::Global | Sharing::Nt => FenceStorage::own(value)?,
         };
-        let id = next_id();
-        let native = NativeFence::new(
-            &self.adapter.port,
-            &self.adapter.native_interrupts,
-            id,
-            place,
-            private_data,
-        )?;
+        let native = NativeFence::new(self.adapter, place, private_data)?;
         let words = Words::Native(KBox::new(native, GFP_KERNEL_ACCOUNT)?);
         let header = self.header(ObjectKind::NativeFence)?;
         let fence = Fence::new(header, words, self.creation.keeps_value())?;
@@ -302,8 +326,8 @@ impl Maker<'_> {
     /// An event that the KMD fires. The KMD makes it last, so that nothing fails after that.
     fn cpu_event(&self, event: EventFd) -> DxgResult<Object> {
         let header = self.header(ObjectKind::CpuNotification)?;
-        let device = &self.parent.device;
-        let event = CpuEvent::new(device.id(), &device.kmd, &self.adapter.dpc, event)?;
+        let device: Arc<dyn EventDevice> = self.parent.device.clone();
+        let event = CpuEvent::new(&device, event)?;
         let state = LegacyState::CpuEvent(event);
 
         Ok(Object::Legacy(LegacySync::new(header, state)?))

@@ -7,31 +7,35 @@
 //! Waiters are woken and nodes freed after it is released. CurrentValue is stored only under it;
 //! it is read at any time without it.
 
+mod across;
+mod engines;
+
 use super::{
-    fence_binding::BoundFence,
+    cross_adapter::CrossAdapter,
     fence_storage::FenceStorage,
+    kmd_fence::KmdFence,
     native_fence::{
         NativeFence,
         Words, //
     },
+    native_interrupts::Count,
     queue::{
         self,
         Knows,
         Queue, //
     },
-    shown::{
-        Shown,
-        Spaces, //
-    }, //
+    shown::Shown, //
 };
 use crate::dxgk::{
     at_once::AT_ONCE,
     object::{
         Header,
         Object, //
-    }, //
+    },
+    stats::ObjectKind, //
 };
 use crate::{
+    ddi::native_fence::CurrentValueUpdate,
     logic::{
         fence_value,
         waiters::{
@@ -52,12 +56,9 @@ use crate::{
         work, //
     }, //
 };
-use core::{
-    ops::{
-        Deref,
-        DerefMut, //
-    },
-    ptr, //
+use core::ops::{
+    Deref,
+    DerefMut, //
 };
 use kernel::{
     alloc::AllocError,
@@ -89,8 +90,8 @@ pub(crate) type NewNode = queue::NewNode<dyn FenceWaiter>;
 ///
 /// Context: may sleep, no locks held.
 pub(crate) trait FenceWaiter: Knows + Send + Sync {
-    /// One element was seen satisfied.
-    fn satisfied(&self);
+    /// One element was seen satisfied. True if that has ended the wait.
+    fn satisfied(&self) -> bool;
     /// One element can never be satisfied (FEN-28).
     fn orphaned(&self);
 }
@@ -115,6 +116,9 @@ pub(super) trait StoreWatch: Send + Sync {
     ///
     /// Context: may sleep, no locks held.
     fn wait_for(&self, fence: &Arc<Fence>);
+
+    /// The id of the adapter whose engines these are.
+    fn adapter(&self) -> u64;
 }
 
 impl Deref for State {
@@ -131,11 +135,25 @@ impl DerefMut for State {
     }
 }
 
-/// Tells the waiters that a signal has taken out of the fence. No locks held.
-fn release(due: &FenceQueue) {
+/// Tells the waiters that a signal has taken out of the fence. How many of them there are, and how
+/// many waits have ended by that. No locks held.
+fn release(due: &FenceQueue) -> Released {
+    let mut released = Released::default();
+
     for (_, waiter) in due.iter() {
-        waiter.satisfied();
+        released.waiters = released.waiters.saturating_add(1);
+        if waiter.satisfied() {
+            released.ended = released.ended.saturating_add(1);
+        }
     }
+    released
+}
+
+/// What a release has done.
+#[derive(Clone, Copy, Default)]
+struct Released {
+    waiters: u64,
+    ended: u64,
 }
 
 // With the counts of its `Arc` it takes 256 bytes; the next larger piece of memory is 512, all of
@@ -212,6 +230,9 @@ impl Fence {
     /// Binds it to the adapter it was made on, if it may be shared.
     pub(in crate::dxgk) fn bind(self: &Arc<Self>) -> Result<(), AllocError> {
         if let (Some(binding), Some(adapter)) = (self.words.binding(), &*self.header.adapter) {
+            if let Some(native) = self.words.native() {
+                native.name(self.header.id());
+            }
             binding.store(adapter.fences.add(self.clone())?, Relaxed);
         }
         Ok(())
@@ -242,9 +263,19 @@ impl Fence {
         self.waiters.lock().queued() as usize
     }
 
-    /// What it has if it is a native fence.
+    /// What it has if it is a native fence of one adapter.
     pub(in crate::dxgk) fn native(&self) -> Option<&NativeFence> {
         self.words.native()
+    }
+
+    /// What it has if it is a cross-adapter fence.
+    pub(crate) fn cross_adapter(&self) -> Option<&CrossAdapter> {
+        self.words.cross_adapter()
+    }
+
+    /// Whether it was made as a native fence.
+    pub(in crate::dxgk) fn is_native(&self) -> bool {
+        self.header.kind() == ObjectKind::NativeFence
     }
 
     /// Waiters were queued or taken out: MonitoredValue of a native fence follows. If that finds
@@ -276,7 +307,20 @@ impl Fence {
         value: u64,
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
-        self.signal_within(value, allow_rewind, &mut { BATCHES })
+        self.signal_within(None, value, allow_rewind, &mut { BATCHES })
+    }
+
+    /// The same for a device of an adapter, which is named by its id: others are told, if it is a
+    /// cross-adapter fence (FEN-138). `None` is for the adapter that the fence was made on.
+    ///
+    /// Context: as [`Fence::signal`].
+    pub(crate) fn signal_on(
+        self: &Arc<Self>,
+        adapter: Option<u64>,
+        value: u64,
+        allow_rewind: bool,
+    ) -> core::result::Result<(), WouldRewind> {
+        self.signal_within(adapter, value, allow_rewind, &mut { BATCHES })
     }
 
     /// The same, one of several signals that release so many batches of waiters altogether: the
@@ -285,10 +329,15 @@ impl Fence {
     /// Context: as [`Fence::signal`].
     pub(in crate::dxgk) fn signal_within(
         self: &Arc<Self>,
+        adapter: Option<u64>,
         value: u64,
         allow_rewind: bool,
         batches: &mut u32,
     ) -> core::result::Result<(), WouldRewind> {
+        if let Some(cross) = self.cross_adapter() {
+            return self.signal_across(cross, adapter, value, allow_rewind, batches);
+        }
+
         let mut waiters = self.waiters.lock();
         let due = waiters.signal(&self.words, value, allow_rewind)?;
 
@@ -309,6 +358,11 @@ impl Fence {
         value: u64,
         allow_rewind: bool,
     ) -> core::result::Result<bool, WouldRewind> {
+        // Other adapters may have to be told.
+        if self.cross_adapter().is_some() {
+            return Ok(false);
+        }
+
         let mut waiters = self.waiters.lock();
         let is_done = waiters.signal_alone(&self.words, value, allow_rewind)?;
 
@@ -330,20 +384,27 @@ impl Fence {
         };
 
         trace::signal(self.header.id(), u64::MAX);
-        if let Some(sweep) = due {
-            self.release(waiters, sweep, &mut { BATCHES });
+        match self.cross_adapter() {
+            Some(cross) => self.always_signal_across(cross, waiters, due),
+            None => {
+                if let Some(sweep) = due {
+                    self.release(waiters, sweep, &mut { BATCHES });
+                }
+            }
         }
     }
 
-    /// A device opens it. If it is always signaled, the KMD is told so again: it could not be told
-    /// while its adapter was reset (FEN-104).
+    /// A device opens it. If it is always signaled, the KMD of the device is told so again: it
+    /// could not be told while its adapter was reset, or before it had the fence (FEN-104).
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn tell_always_signaled(&self) {
+    pub(in crate::dxgk) fn tell_always_signaled(&self, kmd: &KmdFence) {
         let waiters = self.waiters.lock();
 
         if waiters.is_always_signaled() {
-            self.words.store_always_signaled();
+            let how = CurrentValueUpdate::AlwaysSignaled;
+
+            kmd.store_under_lock(self.storage().word(), u64::MAX, how);
         }
     }
 
@@ -368,7 +429,7 @@ impl Fence {
 
                     *batches = fewer;
                     drop(waiters);
-                    release(&due);
+                    self.count(release(&due));
                     rest
                 }
                 None => {
@@ -389,6 +450,14 @@ impl Fence {
                 },
             };
             waiters = self.waiters.lock();
+        }
+    }
+
+    /// Counts those that were released, if it is a native fence.
+    fn count(&self, released: Released) {
+        if let Some(native) = self.words.native() {
+            native.add(Count::WaitsReleased, released.waiters);
+            native.add(Count::Wakes, released.ended);
         }
     }
 
@@ -415,7 +484,7 @@ impl Fence {
             let mut due = Queue::new();
 
             last = self.waiters.lock().catch_up(last, &mut due);
-            release(&due);
+            self.count(release(&due));
             if last.is_none() {
                 return;
             }
@@ -445,7 +514,8 @@ impl Fence {
         if matches!(result, EnqueueResult::Queued(_)) {
             // Under the lock, so that no signal that ends the wait is traced before it.
             trace::wait(self.header.id(), value, id);
-            if self.words.native().is_some() {
+            if let Some(native) = self.words.native() {
+                native.begin_wait();
                 self.settle_with(waiters);
                 return result;
             }
@@ -477,6 +547,9 @@ impl Fence {
         if matches!(result, ChangeResult::Queued(_)) {
             // Under the lock, as in `enqueue`.
             trace::wait(self.header.id(), 0, id);
+            if let Some(native) = self.words.native() {
+                native.begin_wait();
+            }
             // Who is satisfied meanwhile is found by the look that follows.
             let _later = self.settle(&mut waiters);
         }
@@ -490,12 +563,7 @@ impl Fence {
         if self.words.native().is_some() {
             return self.sample();
         }
-
-        let last = self.waiters.lock().shown.last();
-
-        if let Some(last) = last {
-            self.wait_for_engines(last);
-        }
+        self.look_for_engines();
     }
 
     /// Whether a waiter is still queued under this key.
@@ -505,147 +573,19 @@ impl Fence {
         self.waiters.lock().is_queued(key)
     }
 
-    /// There is a wait: those who look for stores of engines have to look at this fence, up to the
-    /// last one that there was. Those who come later look for waits by themselves, so that nobody
-    /// can keep this busy.
-    #[inline(always)]
-    fn wait_for_engines(self: &Arc<Self>, last: u64) {
-        let mut number = 0;
-
-        while number <= last {
-            let space = {
-                let waiters = self.waiters.lock();
-                let Some((found, space)) = waiters.shown.from(number) else {
-                    return;
-                };
-
-                // OVERFLOW: numbers never reach the last one.
-                number = found.saturating_add(1);
-                space.clone()
-            };
-
-            space.wait_for(self);
-        }
-    }
-
-    /// Engines see CurrentValue in the address space of `space`, until [`Fence::hidden_in`]. True
-    /// if somebody waits already.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(super) fn shown_in(&self, space: Arc<dyn StoreWatch>) -> Result<bool, AllocError> {
-        {
-            let mut state = self.waiters.lock();
-
-            if let Shown::List(None) = state.shown {
-                state.shown = Shown::In(space);
-                return Ok(state.queued() != 0);
-            }
-        }
-        self.shown_in_another(space)
-    }
-
-    /// The same for one that may not be the first.
-    #[cold]
-    fn shown_in_another(&self, space: Arc<dyn StoreWatch>) -> Result<bool, AllocError> {
-        let mut new = None;
-        let mut more = KVec::new();
-
-        loop {
-            // What is not used is declared before the lock, to be dropped after it.
-            let mut state = self.waiters.lock();
-            let spaces = match &mut state.shown {
-                Shown::List(Some(spaces)) => spaces,
-                shown @ Shown::List(None) => {
-                    *shown = Shown::In(space);
-                    return Ok(state.queued() != 0);
-                }
-                shown @ Shown::In(_) => {
-                    let Some(list) = new.take() else {
-                        drop(state);
-                        new = Some(Spaces::new()?);
-                        continue;
-                    };
-
-                    if let Shown::In(first) = core::mem::replace(shown, Shown::List(Some(list))) {
-                        shown.push(first);
-                    }
-                    continue;
-                }
-            };
-            let length = spaces.list.len();
-
-            if length == spaces.list.capacity() {
-                if more.capacity() <= length {
-                    drop(state);
-                    more = KVec::with_capacity(length.saturating_mul(2), GFP_KERNEL_ACCOUNT)?;
-                    continue;
-                }
-                core::mem::swap(&mut spaces.list, &mut more);
-                for space in more.drain_all() {
-                    // There is more room than before.
-                    let _room = spaces.list.push_within_capacity(space);
-                }
-            }
-            state.shown.push(space);
-            return Ok(state.queued() != 0);
-        }
-    }
-
-    /// Ends what [`Fence::shown_in`] began: looks at CurrentValue for the last time, as
-    /// [`Fence::sample`].
-    ///
-    /// Context: as [`Fence::signal`].
-    pub(super) fn hidden_in<W: StoreWatch>(self: &Arc<Self>, space: &Arc<W>) {
-        let is_own = |own: &Arc<dyn StoreWatch>| ptr::addr_eq(&raw const **own, &raw const **space);
-        let mut waiters = self.waiters.lock();
-        let gone = waiters.shown.remove(is_own);
-
-        self.sample_with(waiters, &mut { BATCHES });
-        drop(gone);
-    }
-
-    /// Looks at CurrentValue, which an engine may have stored, and releases the waiters that it
-    /// satisfies (FEN-48).
-    ///
-    /// Context: as [`Fence::signal`].
-    pub(in crate::dxgk) fn sample(self: &Arc<Self>) {
-        self.sample_within(&mut { BATCHES });
-    }
-
-    /// The same, as [`Fence::signal_within`].
-    ///
-    /// Context: as [`Fence::signal`].
-    pub(in crate::dxgk) fn sample_within(self: &Arc<Self>, batches: &mut u32) {
-        self.sample_with(self.waiters.lock(), batches);
-    }
-
-    /// The same with the fence lock held; drops it. Whether anybody is released.
-    fn sample_with<'a>(
-        self: &'a Arc<Self>,
-        mut waiters: FenceGuard<'a>,
-        batches: &mut u32,
-    ) -> bool {
-        let Some(sweep) = waiters.sample(&self.words) else {
-            return false;
-        };
-
-        trace::signal(self.header.id(), self.value());
-        self.release(waiters, sweep, batches);
-        true
-    }
-
     /// Takes a waiter out, if it is still queued.
     pub(in crate::dxgk) fn cancel(
         self: &Arc<Self>,
         key: &WaitKey,
     ) -> Option<queue::Node<dyn FenceWaiter>> {
         let mut waiters = self.waiters.lock();
-        let node = waiters.cancel(key);
+        let node = waiters.cancel(key)?;
 
-        if node.is_some() && self.words.native().is_some() {
+        if let Some(native) = self.words.native() {
+            native.add(Count::WaitsCancelled, 1);
             self.settle_with(waiters);
         }
-        node
+        Some(node)
     }
 
     /// Orphans the waits: no signal can come any more (FEN-28). Only if they are few enough to do
@@ -665,7 +605,7 @@ impl Fence {
         let _nobody = self.settle(&mut waiters);
 
         drop(waiters);
-        tell_orphans(&orphans);
+        self.tell_orphans(&orphans);
         true
     }
 
@@ -682,7 +622,30 @@ impl Fence {
             orphans
         };
 
-        tell_orphans(&orphans);
+        self.tell_orphans(&orphans);
+    }
+
+    fn tell_orphans(&self, orphans: &Orphans<FenceQueue>) {
+        let mut released = Released::default();
+        let mut orphaned = 0_u64;
+
+        for (number, (key, waiter)) in orphans.map.iter().enumerate() {
+            if number % AT_ONCE == AT_ONCE - 1 {
+                work::breathe();
+            }
+            // A signal may not have come to it yet.
+            if orphans.is_satisfied(key) {
+                released.waiters = released.waiters.saturating_add(1);
+                released.ended = released.ended.saturating_add(waiter.satisfied().into());
+            } else {
+                orphaned = orphaned.saturating_add(1);
+                waiter.orphaned();
+            }
+        }
+        self.count(released);
+        if let Some(native) = self.words.native() {
+            native.add(Count::WaitsCancelled, orphaned);
+        }
     }
 
     /// Hands the cleanup to the worker.
@@ -690,36 +653,5 @@ impl Fence {
         self.waiters.lock().leave_cleanup();
         // It fails only if it is queued already and has not started: then it sees that.
         let _queued = worker.enqueue(self).is_ok();
-    }
-}
-
-impl BoundFence for Fence {
-    fn adapter_removed(self: Arc<Self>) {
-        self.always_signal();
-    }
-
-    fn native_signaled(self: Arc<Self>) {
-        let Some(native) = self.words.native() else {
-            return;
-        };
-        let is_due = native.begin_look();
-
-        if !self.sample_with(self.waiters.lock(), &mut { BATCHES }) && is_due {
-            native.was_spurious();
-        }
-    }
-}
-
-fn tell_orphans(orphans: &Orphans<FenceQueue>) {
-    for (number, (key, waiter)) in orphans.map.iter().enumerate() {
-        if number % AT_ONCE == AT_ONCE - 1 {
-            work::breathe();
-        }
-        // A signal may not have come to it yet.
-        if orphans.is_satisfied(key) {
-            waiter.satisfied();
-        } else {
-            waiter.orphaned();
-        }
     }
 }

@@ -66,6 +66,37 @@ pub(in crate::dxgk) trait BoundFence: Send + Sync {
     fn native_signaled(self: Arc<Self>);
 }
 
+/// A cross-adapter fence as its native fence on one adapter knows it.
+pub(in crate::dxgk) trait CrossAdapterFence: Send + Sync {
+    /// What traces call it.
+    fn id(&self) -> u64;
+
+    /// An engine of the adapter with this id has stored a value, which its native fence there has
+    /// told: tells the other adapters, and then releases waiters. False if there are neither.
+    ///
+    /// Context: may sleep, no locks held.
+    fn signaled_on(self: Arc<Self>, adapter: u64) -> bool;
+
+    /// It has become native on an adapter: those who look for stores of engines look at it.
+    ///
+    /// Context: may sleep, no locks held.
+    fn became_native(self: Arc<Self>);
+}
+
+/// A fence that engines log what they do with.
+pub(crate) trait LoggedFence: Send + Sync {
+    /// What traces call it.
+    fn id(&self) -> u64;
+
+    /// A queue of the adapter with this id has signalled this value, not before `end_ns` of the CPU
+    /// clock: who waits for it or less is released, whatever CurrentValue is by now (FEN-82,
+    /// FEN-97). If somebody has begun to wait since, nobody knows whom it was for, and only
+    /// CurrentValue counts (FEN-80).
+    ///
+    /// Context: may sleep, no spinlock held.
+    fn logged(self: Arc<Self>, value: u64, end_ns: u64, adapter: u64);
+}
+
 /// A fence on one adapter.
 struct FenceBinding {
     fence: Arc<dyn BoundFence>,

@@ -3,8 +3,8 @@
 //! Where CurrentValue of a monitored fence lives.
 //!
 //! A shareable fence has a page of its own. The other fences of a process are packed into common
-//! pages, 64 bytes apart, so that making one costs no mapping (FEN-13, FEN-61). Two processes
-//! never share a common page.
+//! pages, 64 bytes apart, so that making one costs no mapping (FEN-13). A GPU may want another
+//! distance for native fences (FEN-61). Two processes never share a common page.
 //!
 //! A common page is mapped in its process as long as the process has a handle of any fence in it,
 //! even if other references keep the fence (FEN-12). Then it is *idle*. The pool keeps the last
@@ -67,18 +67,10 @@ use kernel::{
     }, //
 };
 
-/// Bytes between two slots of a common page.
-const STRIDE: usize = 64;
+/// Bytes between two slots of a common page, unless a GPU wants another distance.
+pub(super) const STRIDE: usize = 64;
 /// Pages that one creation checks for slots before it takes a new page.
 const CHECKS: u32 = 4;
-
-const _: () = assert!(SLOTS as usize * STRIDE <= PAGE_SIZE);
-
-/// The word of a slot in its page.
-fn word_of(slot: u32) -> usize {
-    // CAST: a slot number is below 64.
-    slot as usize * (STRIDE / size_of::<u64>())
-}
 
 /// A page and its place in the stats.
 pub(crate) struct CountedPage {
@@ -145,6 +137,8 @@ const NOWHERE: usize = usize::MAX;
 #[pin_data]
 pub(crate) struct FenceStoragePool {
     mappings: Arc<FenceMappings>,
+    /// Bytes between two slots: a power of two from 8 to 4096.
+    stride: usize,
     /// Whether it has pages of native fences.
     is_native: bool,
     /// LOCK: leaf. Dropping the last reference to a fence takes it, so nothing sleeps under it.
@@ -268,9 +262,9 @@ impl PoolState {
         }
     }
 
-    /// Adds a page, if there is room, for which `more` may be a longer list than the present one.
-    /// What is not needed is left in `more`, to be dropped without the lock.
-    fn add(&mut self, page: &Arc<StoragePage>, more: &mut KVec<Pooled>) -> bool {
+    /// Adds a page with so many slots, if there is room, for which `more` may be a longer list than
+    /// the present one. What is not needed is left in `more`, to be dropped without the lock.
+    fn add(&mut self, page: &Arc<StoragePage>, slots: u32, more: &mut KVec<Pooled>) -> bool {
         if self.pages.len() == self.pages.capacity() && more.capacity() > self.pages.len() {
             core::mem::swap(&mut self.pages, more);
             for page in more.drain_all() {
@@ -282,7 +276,7 @@ impl PoolState {
         let index = self.pages.len();
         let pooled = Pooled {
             page: page.clone(),
-            slots: FenceSlots::with_first_taken(),
+            slots: FenceSlots::with_first_taken(slots),
         };
         let added = self.pages.push_within_capacity(pooled).is_ok();
 
@@ -370,11 +364,17 @@ impl PoolState {
 }
 
 impl FenceStoragePool {
-    /// The pool of the process behind `mappings`, empty: of monitored fences, or of native ones.
-    pub(crate) fn new(mappings: Arc<FenceMappings>, is_native: bool) -> Result<Arc<Self>> {
+    /// The pool of the process behind `mappings`, empty, with `stride` bytes between two fences, a
+    /// power of two from 8 to 4096: of monitored fences, or of native ones.
+    pub(crate) fn new(
+        mappings: Arc<FenceMappings>,
+        stride: usize,
+        is_native: bool,
+    ) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 mappings,
+                stride,
                 is_native,
                 state <- new_spinlock!(
                     PoolState {
@@ -404,6 +404,30 @@ impl FenceStoragePool {
 
         storage.begin(value);
         Ok(storage)
+    }
+
+    /// The pool of monitored fences of a process.
+    pub(crate) fn monitored(mappings: Arc<FenceMappings>) -> Result<Arc<Self>> {
+        Self::new(mappings, STRIDE, false)
+    }
+
+    /// How many slots a page has: some space is left if there could be more of them.
+    fn slots(&self) -> u32 {
+        let all = PAGE_SIZE.checked_div(self.stride).unwrap_or(1);
+
+        // CAST: at most 64.
+        all.clamp(1, SLOTS as usize) as u32
+    }
+
+    /// Where a slot is in its page, in bytes.
+    fn offset(&self, slot: u32) -> usize {
+        // CAST: a slot number is below 64.
+        (slot as usize).saturating_mul(self.stride)
+    }
+
+    /// The word of a slot in its page.
+    fn word_of(&self, slot: u32) -> usize {
+        self.offset(slot) / size_of::<u64>()
     }
 
     /// Takes a slot, of a new page if there is none.
@@ -460,7 +484,7 @@ impl FenceStoragePool {
             let room = {
                 let mut state = self.state.lock();
 
-                if state.add(page, &mut more) {
+                if state.add(page, self.slots(), &mut more) {
                     return Ok(());
                 }
                 state.pages.capacity()
@@ -538,7 +562,7 @@ impl FenceStorage {
     fn begin(&self, value: u64) {
         if let Self::Pooled { page, slot, .. } = self {
             if let Some(monitored) = &page.monitored {
-                store_release(monitored.page.word(word_of(*slot)), NOBODY_WAITS);
+                store_release(monitored.page.word(page.pool.word_of(*slot)), NOBODY_WAITS);
             }
         }
         store_release(self.word(), value);
@@ -556,7 +580,7 @@ impl FenceStorage {
     pub(crate) fn word(&self) -> &Word64 {
         match self {
             Self::Own { counted, .. } => counted.page.word(0),
-            Self::Pooled { page, slot, .. } => page.counted.page.word(word_of(*slot)),
+            Self::Pooled { page, slot, .. } => page.counted.page.word(page.pool.word_of(*slot)),
         }
     }
 
@@ -586,8 +610,11 @@ impl FenceStorage {
 
     /// The same in bytes.
     pub(super) fn offset(&self) -> u64 {
-        // CAST: 64.
-        u64::from(self.slot()) * STRIDE as u64
+        match self {
+            Self::Own { .. } => 0,
+            // CAST: a usize fits 64 bits.
+            Self::Pooled { page, slot, .. } => page.pool.offset(*slot) as u64,
+        }
     }
 
     /// Where a fence that may be shared has the number of its binding; `None` for a private one.
@@ -615,8 +642,7 @@ impl FenceStorage {
                 let is_open = Arc::ptr_eq(&pool.mappings, mappings)
                     && (first.xchg(false, Relaxed) || pool.state.lock().enter_again(page));
 
-                // CAST: a slot number is below 64.
-                Ok(is_open.then_some(page.mapped.addr + *slot as usize * STRIDE))
+                Ok(is_open.then_some(page.mapped.addr + pool.offset(*slot)))
             }
         }
     }

@@ -271,8 +271,9 @@ impl Knows for FenceStream {
 }
 
 impl FenceWaiter for FenceStream {
-    fn satisfied(&self) {
+    fn satisfied(&self) -> bool {
         self.tell();
+        true
     }
 
     fn orphaned(&self) {

@@ -6,15 +6,18 @@
 use super::{
     fence::Fence,
     fence_binding::FenceAddresses,
-    fence_mappings::FenceMappings, //
+    fence_mappings::FenceMappings,
+    shown_fences::Sight, //
 };
 use crate::{
     ddi::object,
     dxgk::{
+        adapter::Adapter,
         gpu_process::GpuProcess,
         vidmm::address_space::AddressSpace, //
     },
-    error::DxgResult, //
+    error::DxgResult,
+    sys::mem::value_page::ValuePage, //
 };
 use kernel::sync::Arc;
 
@@ -22,28 +25,37 @@ use kernel::sync::Arc;
 pub(crate) struct FenceViewer {
     /// The process.
     pub(crate) mappings: Arc<FenceMappings>,
-    /// Its GPU addresses on an adapter.
-    pub(in crate::dxgk) gpu: Option<Arc<GpuProcess>>,
-    /// The device of that adapter, for native fences.
-    pub(in crate::dxgk) device: Option<Arc<object::Device>>,
+    /// Where its GPU sees them, for a handle that belongs to a device.
+    pub(in crate::dxgk) device: Option<ViewingDevice>,
+}
+
+/// A device through which a fence is seen.
+pub(crate) struct ViewingDevice {
+    pub(in crate::dxgk) adapter: Arc<Adapter>,
+    /// The GPU addresses of the process there.
+    pub(in crate::dxgk) gpu: Arc<GpuProcess>,
+    /// The device as the KMD has it, for native fences.
+    pub(in crate::dxgk) kmd: Arc<object::Device>,
 }
 
 impl FenceViewer {
     /// The process on its adapter, and its GPU addresses there, if it has any.
     fn gpu(&self) -> Option<(&Arc<GpuProcess>, &Arc<AddressSpace>)> {
-        let gpu = self.gpu.as_ref()?;
+        let gpu = &self.device.as_ref()?.gpu;
 
         Some((gpu, gpu.space.as_ref()?))
     }
 
     /// Shows the value of `fence`, if it may be seen: then this is ended by
     /// [`FenceViewer::close`]. Engines may store to it if it may be signalled, which is `stores`.
+    /// If it is native there, `monitored` is its page of MonitoredValue.
     ///
     /// Context: a system call of the process, no locks held.
     pub(in crate::dxgk) fn open(
         &self,
         fence: &Arc<Fence>,
         stores: bool,
+        monitored: Option<&Arc<ValuePage>>,
     ) -> DxgResult<Option<FenceAddresses>> {
         let id = fence.header.id();
         let storage = fence.storage();
@@ -53,7 +65,7 @@ impl FenceViewer {
         let (process_gpu, monitored_gpu) = match self.gpu() {
             Some((gpu, space)) => gpu
                 .fences
-                .open(space, fence, stores)
+                .open(space, fence, stores, monitored)
                 .inspect_err(|_| storage.close_in(id, &self.mappings))?,
             None => (0, 0),
         };
@@ -69,11 +81,12 @@ impl FenceViewer {
     /// Ends what [`FenceViewer::open`] began.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn close(&self, fence: &Arc<Fence>, stores: bool) {
+    pub(in crate::dxgk) fn close(&self, fence: &Arc<Fence>, stores: bool, is_native: bool) {
+        let sight = Sight { stores, is_native };
         let id = fence.header.id();
 
         if let Some((gpu, space)) = self.gpu() {
-            gpu.fences.close(space, fence, stores);
+            gpu.fences.close(space, fence, sight);
         }
         fence.storage().close_in(id, &self.mappings);
     }

@@ -25,13 +25,13 @@ use super::{
         Fence,
         StoreWatch, //
     },
-    native_fence::NativeFence,
     shown_fences::{
         Entered,
         Missing,
         Page,
         Pages,
-        Places, //
+        Places,
+        Sight, //
     }, //
 };
 use crate::{
@@ -41,9 +41,12 @@ use crate::{
     },
     error::DxgResult,
     logic::waiters::BATCHES,
-    sys::alloc::{
-        pin_arc,
-        tree_place, //
+    sys::{
+        alloc::{
+            pin_arc,
+            tree_place, //
+        },
+        mem::value_page::ValuePage, //
     }, //
 };
 use kernel::{
@@ -65,15 +68,18 @@ const STEP: usize = 64;
 /// The fences of one GPU address space.
 #[pin_data]
 pub(crate) struct GpuFences {
+    /// The id of its adapter.
+    adapter: u64,
     #[pin]
     state: SpinLock<Pages>,
 }
 
 impl GpuFences {
-    /// It shows none.
-    pub(in crate::dxgk) fn new() -> Result<Arc<Self>, AllocError> {
+    /// It shows none, to the engines of the adapter with this id.
+    pub(in crate::dxgk) fn new(adapter: u64) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
+                adapter,
                 state <- new_spinlock!(Pages::new(), "GpuFences::state"),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -81,8 +87,8 @@ impl GpuFences {
     }
 
     /// Shows `fence` in `space`, which is always the same, for one more opening; engines may store
-    /// if that `stores`. Returns the GPU address of its value, and of MonitoredValue of a native
-    /// fence.
+    /// if that `stores`. One that is native here has this page of MonitoredValue. Returns the GPU
+    /// address of its value, and of MonitoredValue.
     ///
     /// Context: a system call, no locks held.
     pub(super) fn open(
@@ -90,16 +96,21 @@ impl GpuFences {
         space: &AddressSpace,
         fence: &Arc<Fence>,
         stores: bool,
+        monitored: Option<&Arc<ValuePage>>,
     ) -> DxgResult<(u64, u64)> {
+        let sight = Sight {
+            stores,
+            is_native: monitored.is_some(),
+        };
         let mut more = KVec::new();
         let (shown, monitored) = loop {
-            let entered = self.state.lock().enter(fence, stores, &mut more);
+            let entered = self.state.lock().enter(fence, sight, &mut more);
 
             match entered {
-                Ok(entered) => break self.entered(space, fence, stores, entered)?,
+                Ok(entered) => break self.entered(space, fence, sight, entered)?,
                 Err(Missing::Room(room)) => more = KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?,
                 Err(Missing::Page) => {
-                    if let Some(shown) = self.open_page(space, fence, stores)? {
+                    if let Some(shown) = self.open_page(space, fence, sight, monitored)? {
                         break shown;
                     }
                 }
@@ -119,7 +130,7 @@ impl GpuFences {
         self: &Arc<Self>,
         space: &AddressSpace,
         fence: &Arc<Fence>,
-        stores: bool,
+        sight: Sight,
         entered: Entered,
     ) -> DxgResult<ShownPages> {
         let Entered {
@@ -130,15 +141,15 @@ impl GpuFences {
         } = entered;
 
         if tell {
-            self.tell(space, fence, stores, shown);
+            self.tell(space, fence, sight, shown);
         }
-        if is_new && fence.native().is_none() {
+        if is_new && !sight.is_native {
             match fence.shown_in(self.clone()) {
                 // Who waits for it already has not seen that it is shown.
                 Ok(is_waited) if is_waited => self.wait_for(fence),
                 Ok(_) => {}
                 Err(error) => {
-                    let left = self.state.lock().leave(fence, stores);
+                    let left = self.state.lock().leave(fence, sight);
 
                     drop(left.map(|left| left.finish(space)));
                     return Err(error.into());
@@ -151,9 +162,9 @@ impl GpuFences {
     /// Tells the address space that engines may store, for an opening. When this returns they may:
     /// who finds it told does not wait for it.
     #[cold]
-    fn tell(&self, space: &AddressSpace, fence: &Fence, stores: bool, shown: ShownPage) {
+    fn tell(&self, space: &AddressSpace, fence: &Fence, sight: Sight, shown: ShownPage) {
         space.allow_stores(shown);
-        if self.state.lock().told(fence, stores) {
+        if self.state.lock().told(fence, sight) {
             space.forbid_stores(shown);
         }
     }
@@ -165,11 +176,11 @@ impl GpuFences {
         self: &Arc<Self>,
         space: &AddressSpace,
         fence: &Arc<Fence>,
-        stores: bool,
+        sight: Sight,
+        monitored: Option<&Arc<ValuePage>>,
     ) -> DxgResult<Option<ShownPages>> {
         let place = tree_place()?;
         let places = Places::for_page_of(fence)?;
-        let monitored = fence.native().and_then(NativeFence::monitored_page);
         // Nobody but the OS part and the KMD stores to it (FEN-59).
         let monitored = monitored
             .map(|page| space.show_page(page, false))
@@ -180,32 +191,31 @@ impl GpuFences {
             }
         };
         let shown = space
-            .show_page(fence.storage().page(), stores)
+            .show_page(fence.storage().page(), sight.stores)
             .inspect_err(|_| hide_monitored())?;
         let hide = || {
             space.hide_page(shown);
             hide_monitored();
         };
-        let is_native = fence.native().is_some();
 
         // Before others find the page, because it may fail.
-        if !is_native {
+        if !sight.is_native {
             fence.shown_in(self.clone()).inspect_err(|_| hide())?;
         }
 
-        let page = Page::new(shown, monitored, places, fence, stores);
-        let key = Pages::key(fence, stores);
+        let page = Page::new(shown, monitored, places, fence, sight.stores);
+        let key = Pages::key(fence, sight);
         let refused = self.state.lock().add(key, place.into_node(key, page));
 
         if refused.is_none() {
             // Somebody may wait for it already.
-            if !is_native {
+            if !sight.is_native {
                 self.wait_for(fence);
             }
             return Ok(Some((shown, monitored)));
         }
         // Another thread has been faster.
-        if !is_native {
+        if !sight.is_native {
             fence.hidden_in(self);
         }
         hide();
@@ -216,15 +226,15 @@ impl GpuFences {
     /// looked at for the last time; they store no more, if the page has no other fence.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn close(self: &Arc<Self>, space: &AddressSpace, fence: &Arc<Fence>, stores: bool) {
-        let left = self.state.lock().leave(fence, stores);
+    pub(super) fn close(self: &Arc<Self>, space: &AddressSpace, fence: &Arc<Fence>, sight: Sight) {
+        let left = self.state.lock().leave(fence, sight);
         let Some(left) = left else {
             return;
         };
         let is_gone = left.is_gone();
         let rest = left.finish(space);
 
-        if is_gone && fence.native().is_none() {
+        if is_gone && !sight.is_native {
             // The worker does not find it any more.
             fence.hidden_in(self);
         }
@@ -253,8 +263,8 @@ impl GpuFences {
                 }
             };
 
-            if next.waiting() != 0 {
-                next.sample_within(&mut batches);
+            if next.is_looked_for() {
+                next.look(self.adapter, &mut batches);
                 continue;
             }
             self.state.lock().mark(&next, false);
@@ -267,10 +277,14 @@ impl GpuFences {
 
 impl StoreWatch for GpuFences {
     fn wait_for(&self, fence: &Arc<Fence>) {
-        if fence.waiting() == 0 {
+        if !fence.is_looked_for() {
             return;
         }
         self.state.lock().mark(fence, true);
         fence.sample();
+    }
+
+    fn adapter(&self) -> u64 {
+        self.adapter
     }
 }

@@ -3,39 +3,29 @@
 //! What a native fence has more than a monitored fence: MonitoredValue, and what the KMD has made
 //! of it (fences.md section 3).
 //!
-//! The KMD stores both values, because it has to tell its engines. If it cannot be entered, it runs
-//! nothing: then the OS part stores them itself.
-//!
 //! LOCK: that of the fence, for everything that stores. The KMD is called under it (FEN-74).
 
 use super::{
+    cross_adapter::{
+        CrossAdapter,
+        NativePart, //
+    },
     fence_storage::{
         CountedPage,
         FenceStorage, //
     },
-    native_interrupts::{
-        Count,
-        Interrupt,
-        NativeInterrupts, //
-    }, //
+    kmd_fence::{
+        KmdFence,
+        NativeView, //
+    },
+    native_interrupts::Count, //
 };
 use crate::{
-    ddi::{
-        class::{
-            Dispatch,
-            Passive, //
-        },
-        native_fence::{
-            CreateNativeFenceArgs,
-            CurrentValueUpdate,
-            NativeFenceCallbacks,
-            OpenNativeFenceArgs,
-            PrivateData, //
-        },
-        object,
-        port::Port,
-        types::NativeFenceId, //
+    ddi::native_fence::{
+        CurrentValueUpdate,
+        PrivateData, //
     },
+    dxgk::adapter::Adapter,
     error::DxgResult,
     logic::{
         fence_value::NOBODY_WAITS,
@@ -45,31 +35,35 @@ use crate::{
         }, //
     },
     platform::{
-        full_fence,
+        self,
         load_acquire,
         store_release,
         Word64, //
     },
-    sys::mem::value_page::ValuePage,
+    sys::mem::value_page::ValuePage, //
 };
 use core::mem::size_of;
 use kernel::{
     prelude::*,
     sync::{
-        atomic::Atomic,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc, //
     }, //
 };
 
-/// The native part of a fence. Dropped with it: first of all the KMD destroys it, and only then its
-/// words may become those of another fence (FEN-66).
+/// The native part of a fence of one adapter. Dropped with it: first of all the KMD destroys it,
+/// and only then its words may become those of another fence (FEN-66).
 pub(crate) struct NativeFence {
-    kmd: Arc<object::NativeFence>,
-    interrupt: Arc<Interrupt>,
+    on_adapter: KmdFence,
     /// Where CurrentValue is.
     pub(super) place: FenceStorage,
     /// The page of MonitoredValue, if CurrentValue has one of its own.
     monitored: Option<CountedPage>,
+    /// When the last one has begun to wait, by the CPU clock, if logs say what was signalled.
+    last_wait_ns: Atomic<u64>,
 }
 
 impl NativeFence {
@@ -77,9 +71,7 @@ impl NativeFence {
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn new(
-        port: &Arc<Port>,
-        interrupts: &Arc<NativeInterrupts>,
-        id: u64,
+        adapter: &Arc<Adapter>,
         place: FenceStorage,
         private_data: &mut PrivateData,
     ) -> DxgResult<Self> {
@@ -92,44 +84,25 @@ impl NativeFence {
                 Some(page)
             }
         };
-        let interrupt = Interrupt::new(interrupts)?;
-        let callbacks: Arc<dyn NativeFenceCallbacks> = interrupt.clone();
-        let args = CreateNativeFenceArgs {
-            id: NativeFenceId(id),
-            callbacks: &callbacks,
-        };
-        let kmd = object::NativeFence::create(port, &Passive::here(), &args, private_data)?;
 
         Ok(Self {
-            kmd,
-            interrupt,
+            on_adapter: KmdFence::new(adapter, NOBODY_WAITS, private_data)?,
             place,
             monitored,
+            last_wait_ns: Atomic::new(0),
         })
     }
 
-    /// OpenNativeFence on a device that sees the words there.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn open(
-        &self,
-        device: &Arc<object::Device>,
-        addresses: &OpenNativeFenceArgs,
-        private_data: &mut PrivateData,
-    ) -> DxgResult<object::OpenNativeFence> {
-        let class = Passive::here();
-
-        Ok(object::OpenNativeFence::open(
-            &self.kmd,
-            device,
-            &class,
-            addresses,
-            private_data,
-        )?)
+    /// What a device that opens it sees.
+    pub(in crate::dxgk) fn view(&self) -> NativeView<'_> {
+        NativeView {
+            kmd: &self.on_adapter,
+            monitored: self.monitored_page(),
+        }
     }
 
     /// The page that MonitoredValue is in. Its place there is that of CurrentValue.
-    pub(super) fn monitored_page(&self) -> Option<&Arc<ValuePage>> {
+    fn monitored_page(&self) -> Option<&Arc<ValuePage>> {
         let counted = self.place.common_monitored().or(self.monitored.as_ref());
 
         counted.map(|counted| &counted.page)
@@ -143,28 +116,43 @@ impl NativeFence {
         Some(self.monitored_page()?.word(word))
     }
 
-    /// Its interrupt is looked at now: a later one has to be told again. Whether it was raised.
-    pub(super) fn begin_look(&self) -> bool {
-        self.interrupt.take()
+    /// As [`KmdFence::name`].
+    pub(super) fn name(&self, fence: u64) {
+        self.on_adapter.name(fence);
     }
 
-    /// The look has released nobody.
+    /// As [`KmdFence::begin_look`].
+    pub(super) fn begin_look(&self) -> bool {
+        self.on_adapter.begin_look()
+    }
+
+    /// As [`KmdFence::was_spurious`].
     pub(super) fn was_spurious(&self) {
-        self.interrupt.count(Count::Spurious);
+        self.on_adapter.was_spurious();
+    }
+
+    /// Counts something for the adapter, so often.
+    pub(super) fn add(&self, what: Count, times: u64) {
+        self.on_adapter.add(what, times);
+    }
+
+    /// Somebody is queued. The fence lock is held.
+    pub(super) fn begin_wait(&self) {
+        self.add(Count::WaitsAdded, 1);
+        if self.on_adapter.is_optimized() {
+            self.last_wait_ns.store(platform::now_ns(), Relaxed);
+        }
+    }
+
+    /// Whether everybody who waits now waited at this time already. The fence lock is held.
+    pub(super) fn all_waited_at(&self, ns: u64) -> bool {
+        self.last_wait_ns.load(Relaxed) < ns
     }
 
     /// UpdateCurrentValuesFromCpu (FEN-102, FEN-104). The fence lock is held.
-    pub(super) fn store(&self, value: u64, how: CurrentValueUpdate) {
-        let class = Dispatch::under_lock();
-        let word = self.place.word();
-
-        if self
-            .kmd
-            .update_current_value(&class, value, word, how)
-            .is_err()
-        {
-            store_release(word, value);
-        }
+    fn store(&self, value: u64, how: CurrentValueUpdate) {
+        self.on_adapter
+            .store_under_lock(self.place.word(), value, how);
     }
 }
 
@@ -172,8 +160,10 @@ impl NativeFence {
 pub(crate) enum Words {
     /// CurrentValue of a monitored fence.
     Monitored(FenceStorage),
-    /// Both of a native fence.
+    /// Both of a native fence of one adapter.
     Native(KBox<NativeFence>),
+    /// Those of a cross-adapter fence, which may be native on some adapters.
+    CrossAdapter(Pin<KBox<CrossAdapter>>),
 }
 
 impl Words {
@@ -183,15 +173,25 @@ impl Words {
         match self {
             Self::Monitored(place) => place,
             Self::Native(native) => &native.place,
+            Self::CrossAdapter(cross) => &cross.place,
         }
     }
 
-    /// What it has if it is a native fence.
+    /// What it has if it is a native fence of one adapter.
     #[inline(always)]
     pub(super) fn native(&self) -> Option<&NativeFence> {
         match self {
-            Self::Monitored(_) => None,
             Self::Native(native) => Some(native),
+            _ => None,
+        }
+    }
+
+    /// What it has if it is a cross-adapter fence.
+    #[inline(always)]
+    pub(super) fn cross_adapter(&self) -> Option<&CrossAdapter> {
+        match self {
+            Self::CrossAdapter(cross) => Some(cross),
+            _ => None,
         }
     }
 
@@ -199,8 +199,8 @@ impl Words {
     /// a private monitored fence.
     pub(super) fn binding(&self) -> Option<&Atomic<u32>> {
         match self {
-            Self::Monitored(place) => place.binding(),
-            Self::Native(native) => Some(native.interrupt.number()),
+            Self::Native(native) => Some(native.on_adapter.number()),
+            _ => self.place().binding(),
         }
     }
 }
@@ -214,16 +214,32 @@ impl CurrentValue for Words {
     #[inline(always)]
     fn store(&self, value: u64) {
         match self {
-            Self::Monitored(place) => store_release(place.word(), value),
             Self::Native(native) => native.store(value, CurrentValueUpdate::Store),
+            _ => store_release(self.place().word(), value),
         }
     }
 
     fn store_always_signaled(&self) {
         match self {
-            Self::Monitored(place) => store_release(place.word(), u64::MAX),
             Self::Native(native) => native.store(u64::MAX, CurrentValueUpdate::AlwaysSignaled),
+            _ => store_release(self.place().word(), u64::MAX),
         }
+    }
+}
+
+/// The words of a fence, which the native fence of one adapter stores.
+pub(super) struct StoredBy<'a> {
+    pub(super) words: &'a Words,
+    pub(super) part: &'a NativePart,
+}
+
+impl CurrentValue for StoredBy<'_> {
+    fn load(&self) -> u64 {
+        self.words.load()
+    }
+
+    fn store(&self, value: u64) {
+        self.part.store(self.words.place().word(), value);
     }
 }
 
@@ -233,20 +249,9 @@ impl MonitoredValue for NativeFence {
     }
 
     fn store(&self, value: u64) {
-        let Some(word) = self.monitored_word() else {
-            return;
-        };
-        let class = Dispatch::under_lock();
-
-        self.interrupt.count(Count::MonitoredUpdates);
-        if self
-            .kmd
-            .update_monitored_value(&class, value, word)
-            .is_err()
-        {
-            store_release(word, value);
-            // ORDERING: as the KMD's, for an engine that is on its way out.
-            full_fence();
+        if let Some(word) = self.monitored_word() {
+            self.on_adapter
+                .store_monitored(word, value, self.place.word());
         }
     }
 }

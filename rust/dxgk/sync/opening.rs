@@ -80,9 +80,10 @@ impl Process {
         let object = shared.object();
         let adapter = request.parent.map(|parent| &parent.device.adapter);
 
-        // A native fence has a call of its own (FEN-141).
-        if let (Some(_), Object::Fence(fence)) = (adapter, object) {
-            if fence.native().is_some() {
+        // A native fence has a call of its own. Where there are no such fences it is a monitored
+        // one (FEN-141).
+        if let (Some(adapter), Object::Fence(fence)) = (adapter, object) {
+            if fence.is_native() && adapter.has_native_fences() {
                 return Err(Status::INVALID_PARAMETER.into());
             }
         }
@@ -105,8 +106,8 @@ impl Process {
         )
     }
 
-    /// Reserves a handle of the native fence behind an NT handle, on a device. The KMD answers the
-    /// client's data in place.
+    /// Reserves a handle of the native fence behind an NT handle, on a device, or of a monitored
+    /// fence that becomes native there (FEN-142). The KMD answers the client's data in place.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn open_shared_native_fence(
@@ -119,7 +120,7 @@ impl Process {
         let parent = request.parent.ok_or(Status::INVALID_PARAMETER)?;
         let adapter = &parent.device.adapter;
         let is_native = match object {
-            Object::Fence(fence) => fence.native().is_some(),
+            Object::Fence(fence) => fence.is_native() || fence.cross_adapter().is_some(),
             _ => false,
         };
 
@@ -158,7 +159,7 @@ impl Process {
     ) -> DxgResult<ReservedSync<'_>> {
         let viewer = &parent.device.viewer;
         let (open, addresses) =
-            OpenSyncObject::with_data(strong, rights, access, viewer, private_data)?;
+            OpenSyncObject::with_data(strong, rights, access, viewer, Some(private_data))?;
 
         Ok(ReservedSync {
             reserved: self

@@ -6,7 +6,9 @@
 //!
 //! A page of a fence that may be shared is its own. Private fences of a process have pages in
 //! common, and all openings of a private fence have the same rights. So a page is shown once for
-//! the fences that began with a right to signal, and once for those that began without.
+//! the fences that began with a right to signal, and once for those that began without. A
+//! cross-adapter fence may be opened as a native fence and as a monitored fence: its page is shown
+//! once for each.
 
 use super::fence::Fence;
 use crate::{
@@ -26,9 +28,18 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Names a page: where it is described in memory, and in the lowest bit whether it is one of
-/// private fences that may not be signalled.
+/// Names a page: where it is described in memory, in the lowest bit whether it is one of private
+/// fences that may not be signalled, and in the next one whether the fences are native there.
 type Key = usize;
+
+/// How an opening sees a fence.
+#[derive(Clone, Copy)]
+pub(super) struct Sight {
+    /// Engines may store.
+    pub(super) stores: bool,
+    /// It is native there.
+    pub(super) is_native: bool,
+}
 
 /// A page in its tree.
 pub(super) type Node = RBTreeNode<Key, Page>;
@@ -279,14 +290,12 @@ impl Pages {
     }
 
     /// The name of the page that shows `fence` to such an opening.
-    pub(super) fn key(fence: &Fence, stores: bool) -> Key {
+    pub(super) fn key(fence: &Fence, sight: Sight) -> Key {
         let page = Arc::as_ptr(fence.storage().page()).addr();
+        let is_quiet = fence.storage().is_common() && !sight.stores;
 
-        match fence.storage().is_common() {
-            false => page,
-            // A pointer to words has a bit for that.
-            true => page | usize::from(!stores),
-        }
+        // A pointer to words has bits for that.
+        page | usize::from(is_quiet) | usize::from(sight.is_native) << 1
     }
 
     fn get(&mut self, key: Key) -> Option<&mut Page> {
@@ -311,10 +320,10 @@ impl Pages {
     pub(super) fn enter(
         &mut self,
         fence: &Arc<Fence>,
-        stores: bool,
+        sight: Sight,
         more: &mut List,
     ) -> core::result::Result<Entered, Missing> {
-        let key = Self::key(fence, stores);
+        let key = Self::key(fence, sight);
         let page = self.get(key).ok_or(Missing::Page)?;
         let place = page.places.make(fence, more)?;
         let is_new = place.is_none();
@@ -326,27 +335,27 @@ impl Pages {
         // OVERFLOW: each is a handle of the process.
         shown.opens += 1;
         page.taken += u32::from(is_new);
-        page.writers += u32::from(stores);
+        page.writers += u32::from(sight.stores);
         Ok(Entered {
             shown: page.shown,
             monitored: page.monitored,
-            tell: stores && !page.is_writable,
+            tell: sight.stores && !page.is_writable,
             is_new,
         })
     }
 
     /// The address space was told that engines may store to the page of a fence, for an opening
     /// that there still is. True if somebody else has told it.
-    pub(super) fn told(&mut self, fence: &Fence, stores: bool) -> bool {
-        let key = Self::key(fence, stores);
+    pub(super) fn told(&mut self, fence: &Fence, sight: Sight) -> bool {
+        let key = Self::key(fence, sight);
 
         self.get(key)
             .is_some_and(|page| core::mem::replace(&mut page.is_writable, true))
     }
 
     /// One opening less; `None` if nothing else is left to do.
-    pub(super) fn leave(&mut self, fence: &Fence, stores: bool) -> Option<Left> {
-        let key = Self::key(fence, stores);
+    pub(super) fn leave(&mut self, fence: &Fence, sight: Sight) -> Option<Left> {
+        let key = Self::key(fence, sight);
         let page = self.get(key)?;
         let place = page.places.of(fence)?;
         let shown = place.as_mut()?;
@@ -358,7 +367,7 @@ impl Pages {
             _ => None,
         };
 
-        page.writers -= u32::from(stores);
+        page.writers -= u32::from(sight.stores);
 
         let was_writable = page.writers == 0 && core::mem::take(&mut page.is_writable);
 
@@ -391,7 +400,9 @@ impl Pages {
     /// Somebody may wait for a fence, or nobody does: the worker looks at it, or does not.
     pub(super) fn mark(&mut self, fence: &Arc<Fence>, is_waited: bool) {
         for stores in [true, false] {
-            let key = Self::key(fence, stores);
+            // Native fences say by themselves what is stored.
+            let is_native = false;
+            let key = Self::key(fence, Sight { stores, is_native });
             let is_there = self
                 .get(key)
                 .and_then(|page| page.places.of(fence)?.as_ref())

@@ -171,10 +171,13 @@ impl<W: Wake> ListedWait for Waiter<W> {
 impl<W: Wake> Knows for Waiter<W> {}
 
 impl<W: Wake> FenceWaiter for Waiter<W> {
-    fn satisfied(&self) {
-        if self.set.satisfy() {
+    fn satisfied(&self) -> bool {
+        let is_last = self.set.satisfy();
+
+        if is_last {
             self.ended();
         }
+        is_last
     }
 
     fn orphaned(&self) {

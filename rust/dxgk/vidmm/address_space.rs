@@ -20,6 +20,7 @@ use super::{
         SpaceContext, //
     },
     fence_pages::FencePages,
+    idle::IdleList,
     page_tables::PageTables,
     ranges::RangeTree,
     users::ResidentIn, //
@@ -44,13 +45,12 @@ use crate::{
     error::DxgResult,
     logic::{
         gpu_ranges::{
-            Bounds,
             Finder,
             What,
-            FIRST,
             PAGE, //
         },
         gpu_va_rules::ClientSpace,
+        kept_pages::Division,
         kmd_ranges::KmdRanges,
         page_levels::Levels,
         paging_rules::GROUPS,
@@ -92,52 +92,10 @@ pub(crate) struct AddressSpace {
     _joined: Joined,
     /// Bytes that its devices want to be resident, by group.
     usage: [Atomic<u64>; GROUPS],
+    /// What the process has offered and could go without.
+    offered: Arc<IdleList>,
     #[pin]
     pub(super) state: Mutex<State>,
-}
-
-/// One of this many pages is kept for what the OS part shows.
-const KEPT: u64 = 4;
-
-/// The same where the root of page tables is as large as addresses are high.
-const KEPT_LOW: u64 = 64;
-
-/// Most pages that the OS part keeps.
-const MOST_KEPT: u64 = 1 << 20;
-
-/// What clients may have, and what the OS part keeps: at the end, where it is in nobody's way, or
-/// if the root is resizable at the beginning, because it is always used. There the first entry of
-/// the root leads nowhere (MEM-40).
-fn divide(levels: &Levels) -> (ClientSpace, Bounds) {
-    let pages = levels.pages();
-
-    match levels.has_resizable_root() {
-        true => {
-            let first = levels.pages_of_entry(levels.root());
-            let kept = (pages / KEPT_LOW).max(first).min(MOST_KEPT);
-            let end = first.saturating_add(kept);
-
-            (
-                ClientSpace {
-                    first: end,
-                    end: pages,
-                },
-                Bounds { first, end },
-            )
-        }
-        false => {
-            let kept = (pages / KEPT).min(MOST_KEPT);
-            let end = pages.saturating_sub(kept);
-
-            (
-                ClientSpace { first: FIRST, end },
-                Bounds {
-                    first: end,
-                    end: pages,
-                },
-            )
-        }
-    }
 }
 
 impl AddressSpace {
@@ -149,18 +107,20 @@ impl AddressSpace {
         adapter: &Adapter,
         id: ProcessId,
         holder: Arc<Holder>,
+        offered: &Arc<IdleList>,
     ) -> DxgResult<(Arc<object::Process>, Option<Arc<Self>>)> {
         let class = Passive::here();
-        let create = |addresses: &mut dyn ReserveAddresses| {
-            object::Process::create(&adapter.port, &class, id, addresses)
+        let create = |addresses: &mut dyn ReserveAddresses| match &adapter.border {
+            Some(border) => border.create_process(&adapter.port, &class, id, addresses),
+            None => object::Process::create(&adapter.port, &class, id, addresses),
         };
-        let Some(levels) = adapter.memory.levels else {
+        let Some((levels, division)) = adapter.memory.addresses else {
             return Ok((create(&mut NoAddresses)?, None));
         };
-        let (clients, kept) = divide(&levels);
-        let mut ranges = KmdRanges::new(&levels, clients);
+        let mut ranges = KmdRanges::new(&levels, division.clients);
         let kmd = create(&mut ranges)?;
-        let space = Self::new(adapter, (levels, clients, kept), kmd.clone(), holder)?;
+        let offered = offered.clone();
+        let space = Self::new(adapter, (levels, division), kmd.clone(), holder, offered)?;
 
         for range in ranges.iter() {
             space.reserve_for_kmd(&range)?;
@@ -171,9 +131,10 @@ impl AddressSpace {
     /// An empty address space of the process that `kmd` is to the KMD of `adapter`.
     fn new(
         adapter: &Adapter,
-        (levels, clients, kept): (Levels, ClientSpace, Bounds),
+        (levels, Division { clients, kept }): (Levels, Division),
         kmd: Arc<object::Process>,
         holder: Arc<Holder>,
+        offered: Arc<IdleList>,
     ) -> DxgResult<Arc<Self>> {
         let rules = Rules::new(&adapter.caps.gpu_mmu);
         let (tables, contexts) = PageTables::new(levels, rules, kmd, holder)?;
@@ -185,6 +146,7 @@ impl AddressSpace {
                 contexts,
                 _joined: joined,
                 usage: [const { Atomic::new(0) }; GROUPS],
+                offered,
                 state <- new_mutex!(
                     State {
                         ranges: RangeTree::new(),
@@ -298,5 +260,9 @@ impl ResidentIn for AddressSpace {
     fn sub_usage(&self, group: usize, bytes: u64) {
         // It wraps, as the counter does.
         self.add_usage(group, bytes.wrapping_neg());
+    }
+
+    fn offered(&self) -> &Arc<IdleList> {
+        &self.offered
     }
 }

@@ -172,6 +172,11 @@ impl Opened {
         })
     }
 
+    /// Whether its device has offered the allocation.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.memory.is_offered_by(self.device)
+    }
+
     /// Ends it when the work is gone that is queued now; at once if there is none, or if `at_once`.
     /// Later, if somebody holds it.
     ///

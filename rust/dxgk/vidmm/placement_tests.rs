@@ -13,7 +13,8 @@ mod tests {
         dxgk::{
             adapter::{
                 Adapter,
-                AdapterKind, //
+                AdapterKind,
+                AdapterOptions, //
             },
             handle::Parent,
             object::Object,
@@ -108,11 +109,15 @@ mod tests {
                 local_memory: LOCAL_PAGES * PAGE,
                 ..Behaviour::default()
             };
-            let adapter = client.driver.add_adapter(AdapterKind::TestDouble, |_| {
-                let kmd = FakeKmd::add_device(journal.clone(), behaviour());
+            let adapter = client.driver.add_adapter(
+                AdapterKind::TestDouble,
+                &AdapterOptions::NONE,
+                |_| {
+                    let kmd = FakeKmd::add_device(journal.clone(), behaviour());
 
-                Ok(KBox::new(kmd, GFP_KERNEL)?)
-            })?;
+                    Ok(KBox::new(kmd, GFP_KERNEL)?)
+                },
+            )?;
             let (_, parent) = client.create_device(&adapter).map_err(failed)?;
             let made = client
                 .process

@@ -8,6 +8,7 @@
 //!
 //! LOCK: `Reservations::state` is a mutex, and `ReservedMemory::sums` a leaf inside it.
 
+use super::notice::Notices;
 use crate::{
     error::{
         DxgResult,
@@ -37,15 +38,18 @@ type Bytes = [u64; GROUPS];
 /// What all processes have reserved of an adapter.
 #[pin_data]
 pub(crate) struct ReservedMemory {
+    /// Who is told when it changes.
+    notices: Arc<Notices>,
     #[pin]
     sums: SpinLock<Bytes>,
 }
 
 impl ReservedMemory {
     /// Nothing.
-    pub(super) fn new() -> Result<Arc<Self>, AllocError> {
+    pub(super) fn new(notices: &Arc<Notices>) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
+                notices: notices.clone(),
                 sums <- new_spinlock!([0; GROUPS], "ReservedMemory::sums"),
             }),
             GFP_KERNEL,
@@ -69,6 +73,8 @@ impl ReservedMemory {
         paging_rules::check_reservation(new, paging_rules::budget(size, others))?;
         // It is at most the budget, so that the sum is at most the size of the group.
         *sum = others.saturating_add(new);
+        drop(sums);
+        self.notices.changed();
         Ok(())
     }
 
@@ -78,6 +84,8 @@ impl ReservedMemory {
         for (sum, own) in sums.iter_mut().zip(own) {
             *sum = sum.saturating_sub(*own);
         }
+        drop(sums);
+        self.notices.changed();
     }
 }
 

@@ -7,7 +7,8 @@
 //! segment or in system memory. Page tables of all address spaces that show it lead there. When
 //! nobody wants it any more, it loses its placement, and what was in a segment goes back to system
 //! memory, unless that has no room; or it stays as it is until its room is wanted for others
-//! (`idle.rs`). Without a placement there is no valid entry.
+//! (`idle.rs`). What is offered may lose its placement, too, and its bytes (`offers.rs`). Without a
+//! placement there is no valid entry.
 //!
 //! An allocation is made ready in two steps. *Prepare* is for the thread that wants it: it takes
 //! the pages, which are charged to that thread, or a place in a segment with its pages, and can
@@ -81,6 +82,7 @@ use kernel::{
 };
 
 pub(super) mod change;
+pub(in crate::dxgk) mod offers;
 
 /// An open of an allocation, for those who show it.
 #[derive(Clone, Copy)]
@@ -117,10 +119,20 @@ struct State {
     ended: bool,
     users: Users,
     placement: Option<Placement>,
-    /// Its place in the list of the placement, while nobody wants it and it may give way.
+    /// Nobody wants it, and it has stayed where it is.
+    is_idle: bool,
+    /// It stays where it is, whatever is short (MEM-8).
+    unmoveable: bool,
+    /// Its place in the list of the placement, while it may give way.
     idle: Option<Key>,
     /// Memory for such a place, once there was one.
     idle_place: Option<IdlePlace>,
+    /// Its place in the list of what a process has offered and could go without.
+    offered: Option<(Arc<IdleList>, Key)>,
+    /// Memory for such a place.
+    offered_place: Option<IdlePlace>,
+    /// It has no system memory: that was given back.
+    is_decommitted: bool,
     /// The bytes in a segment may be others than those that came from system memory.
     is_written: bool,
 }
@@ -128,6 +140,11 @@ struct State {
 impl State {
     /// It gives way to nobody any more.
     fn leave_idle(&mut self) {
+        self.is_idle = false;
+        self.leave_list();
+    }
+
+    fn leave_list(&mut self) {
         if let Some(key) = self.idle.take() {
             let list = self.placement.as_ref().and_then(Placement::idle);
 
@@ -238,6 +255,8 @@ impl AllocationMemory {
         size: u64,
         priority: u32,
     ) -> Result<Arc<Self>, AllocError> {
+        let unmoveable = site.properties.unmoveable;
+
         pin_arc(
             pin_init!(Self {
                 kmd,
@@ -261,8 +280,13 @@ impl AllocationMemory {
                         ended: false,
                         users: Users::new(),
                         placement: None,
+                        is_idle: false,
+                        unmoveable,
                         idle: None,
                         idle_place: None,
+                        offered: None,
+                        offered_place: None,
+                        is_decommitted: false,
                         is_written: false,
                     },
                     "AllocationMemory::state"
@@ -306,10 +330,7 @@ impl AllocationMemory {
         let mut state = self.state.lock();
 
         self.priority.store(priority, Relaxed);
-        if state.idle.is_some() {
-            state.leave_idle();
-            self.enter_idle(&mut state);
-        }
+        self.relist(&mut state);
     }
 
     /// Gives an allocation without a size its bytes. It was not ended meanwhile, because somebody
@@ -347,24 +368,26 @@ impl AllocationMemory {
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn enter(
-        &self,
+        self: &Arc<Self>,
         opening: u64,
         device: u64,
         space: Arc<dyn ResidentIn>,
     ) -> Result<(), AllocError> {
-        self.state.lock().users.enter(opening, device, space)
+        self.enter_with(|users| users.enter(opening, device, space))
     }
 
     /// Removes an open, with its counts.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn leave(&self, opening: u64) {
+    pub(super) fn leave(self: &Arc<Self>, opening: u64) {
         let mut state = self.state.lock();
         let left: Option<(bool, User)> = state.users.leave(opening, self.usage());
 
         if matches!(left, Some((true, _))) {
             state.is_written = true;
         }
+
+        self.relist(&mut state);
 
         let is_unwanted = !state.users.are_wanted();
         let storage = match state.ended && state.users.is_empty() {
@@ -401,12 +424,13 @@ impl AllocationMemory {
     }
 
     /// The open wants it to be resident, once more. False if the open has ended.
-    pub(crate) fn want(&self, opening: u64) -> bool {
+    pub(crate) fn want(self: &Arc<Self>, opening: u64) -> bool {
         let mut state = self.state.lock();
         let is_open = state.users.want(opening, self.usage());
 
         if is_open {
-            state.leave_idle();
+            state.is_idle = false;
+            self.relist(&mut state);
         }
         is_open
     }
@@ -433,15 +457,24 @@ impl AllocationMemory {
 
     /// It stays on the list of the device, if it is there, until [`AllocationMemory::let_go`].
     /// False if it is not there.
-    pub(super) fn keep(&self, opening: u64, device: u64) -> bool {
-        self.state.lock().users.keep(opening, device, self.usage())
+    pub(super) fn keep(self: &Arc<Self>, opening: u64, device: u64) -> bool {
+        let mut state = self.state.lock();
+        let is_kept = state.users.keep(opening, device, self.usage());
+
+        self.relist(&mut state);
+        is_kept
     }
 
     /// Takes one [`AllocationMemory::keep`] back.
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn let_go(self: &Arc<Self>, opening: u64) {
-        self.state.lock().users.let_go(opening, self.usage());
+        {
+            let mut state = self.state.lock();
+
+            state.users.let_go(opening, self.usage());
+            self.relist(&mut state);
+        }
         self.trim(false);
     }
 
@@ -474,29 +507,18 @@ impl AllocationMemory {
 
         let mut state = self.state.lock();
 
-        if state.users.are_wanted() || state.idle.is_some() {
+        if state.users.are_wanted() || state.is_idle {
             return true;
         }
         if state.placement.is_none() {
             return false;
         }
-        if state.idle_place.is_none() {
+        if state.idle.is_none() && state.idle_place.is_none() {
             state.idle_place = place.take();
         }
-        if !turn.site.properties.unmoveable {
-            self.enter_idle(&mut state);
-        }
+        state.is_idle = true;
+        self.relist(&mut state);
         true
-    }
-
-    fn enter_idle(self: &Arc<Self>, state: &mut State) {
-        let Some(list) = state.placement.as_ref().and_then(Placement::idle) else {
-            return;
-        };
-
-        if let Some(place) = state.idle_place.take() {
-            state.idle = Some(list.add(place, self.priority(), self.clone()));
-        }
     }
 
     /// Writes the page tables of all who may show it. The last user first: those that come later
@@ -619,10 +641,12 @@ impl AllocationMemory {
     /// Takes what residency needs: pages of system memory, or a place in the segment.
     ///
     /// Context: a system call that is charged, no locks held.
-    pub(crate) fn prepare(&self) -> Result<(), Shortage> {
+    pub(crate) fn prepare(self: &Arc<Self>) -> Result<(), Shortage> {
         // Dropped after the lock.
         let storage;
         let mut turn = self.turn.lock();
+
+        self.commit()?;
 
         {
             let state = self.state.lock();
@@ -681,10 +705,12 @@ impl AllocationMemory {
     /// or if nobody wants it any more.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn finish(&self) -> DxgResult {
+    pub(crate) fn finish(self: &Arc<Self>) -> DxgResult {
         // Dropped after the lock.
         let storage;
         let mut turn = self.turn.lock();
+
+        self.commit()?;
 
         {
             let state = self.state.lock();
@@ -701,7 +727,7 @@ impl AllocationMemory {
     }
 
     /// Gives it its placement.
-    fn place(&self, turn: &mut Turn, storage: &Arc<Storage>) -> DxgResult {
+    fn place(self: &Arc<Self>, turn: &mut Turn, storage: &Arc<Storage>) -> DxgResult {
         let local = match turn.local.clone() {
             Some(local) => self.moved(turn, storage, local)?,
             None => None,
@@ -726,8 +752,13 @@ impl AllocationMemory {
             }
         };
 
-        // Nobody wanted it before, or somebody who waits for this does.
-        self.state.lock().placement = Some(placement);
+        {
+            let mut state = self.state.lock();
+
+            // Nobody wanted it before, or somebody who waits for this does.
+            state.placement = Some(placement);
+            self.relist(&mut state);
+        }
         self.refresh();
         Ok(())
     }
@@ -773,10 +804,18 @@ impl Idle for AllocationMemory {
             return;
         }
 
+        let droppable = state.users.droppable();
         let (placement, storage) = (state.take_placement(), state.storage.clone());
 
         drop(state);
-        _left = self.give_up(&mut turn, placement, storage, true);
+        _left = match droppable {
+            Some(droppable) => self.drop_bytes(&mut turn, placement, storage, droppable),
+            None => self.give_up(&mut turn, placement, storage, true),
+        };
+    }
+
+    fn decommit(&self, only_discarded: bool) -> Option<u64> {
+        self.give_back(only_discarded)
     }
 }
 

@@ -68,10 +68,11 @@ impl<T: Into<DxgError>> From<T> for NotResident {
 }
 
 /// Does what may lack room in a segment or the aperture. What is there and wanted by nobody gives
-/// way (MEM-23).
+/// way (MEM-23). Tells by `pressed` that room is lacking.
 ///
 /// Context: may sleep, no locks held.
 pub(super) fn with_room<T>(
+    pressed: impl Fn(),
     mut attempt: impl FnMut() -> Result<T, Shortage>,
 ) -> Result<T, NotResident> {
     loop {
@@ -82,6 +83,7 @@ pub(super) fn with_room<T>(
                 if sleep::is_killed() {
                     return Err(DxgError::Interrupted.into());
                 }
+                pressed();
                 if !room.make() {
                     return Err(NotResident::OverBudget(bytes));
                 }
@@ -136,7 +138,8 @@ impl MadeResident {
             return Err(NotResident::OverBudget(over));
         }
 
-        let pages = made.prepare()?;
+        let adapter = &queue.device.adapter;
+        let pages = made.prepare(|| adapter.notify_memory_pressure())?;
 
         if pages > AT_ONCE_PAGES || pages != 0 && !queue.is_idle() {
             made.value = queue.submit(Operation::Finish(made.memories()?))?;
@@ -153,7 +156,7 @@ impl MadeResident {
     ///
     /// What users have limits of is paid for before anything is taken: pages stay with the
     /// allocations once they are there, and who is refused has none more than before.
-    fn prepare(&self) -> Result<u64, NotResident> {
+    fn prepare(&self, pressed: impl Fn()) -> Result<u64, NotResident> {
         let _paid = Paid(&self.list);
         let mut pages = 0u64;
 
@@ -162,7 +165,7 @@ impl MadeResident {
         }
         for opened in &self.list {
             if opened.memory.placement().is_none() {
-                with_room(|| opened.memory.prepare())?;
+                with_room(&pressed, || opened.memory.prepare())?;
                 pages = pages.saturating_add(opened.memory.size() / PAGE);
             }
         }
@@ -296,7 +299,7 @@ impl Drop for Evicted {
 fn restore(list: &[Arc<Opened>]) {
     for opened in list {
         // Another call may have taken the placement away meanwhile.
-        if opened.memory.want(opened.id) && with_room(|| opened.memory.prepare()).is_ok() {
+        if opened.memory.want(opened.id) && with_room(|| {}, || opened.memory.prepare()).is_ok() {
             let _ready = opened.memory.finish();
         }
     }

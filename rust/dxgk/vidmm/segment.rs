@@ -10,6 +10,7 @@
 use super::{
     aperture::Aperture,
     idle::IdleList,
+    notice::Notices,
     paging_worker::PagingWorker,
     reserved::ReservedMemory, //
 };
@@ -20,6 +21,7 @@ use crate::{
             DriverCaps, //
         },
         class::Passive,
+        native_fence::NativeFenceCaps,
         paging::PageSize,
         segments::{
             self,
@@ -32,7 +34,13 @@ use crate::{
         },
         Kmd, //
     },
-    logic::page_levels::Levels,
+    logic::{
+        kept_pages::{
+            self,
+            Division, //
+        },
+        page_levels::Levels, //
+    },
     platform::SegmentMemory,
     sys::{
         mem::{
@@ -238,8 +246,8 @@ impl PageSource for LocalPages {
 
 /// What an adapter has of memory.
 pub(crate) struct AdapterMemory {
-    /// How its page tables divide addresses; `None` if it has no GPU addresses.
-    pub(crate) levels: Option<Levels>,
+    /// How its page tables divide addresses, and who has which; `None` if it has no GPU addresses.
+    pub(crate) addresses: Option<(Levels, Division)>,
     /// What it has at all, in the order of the ids.
     pub(crate) reported: segments::Segments,
     /// Those with memory of their own, in the order of the ids.
@@ -250,22 +258,34 @@ pub(crate) struct AdapterMemory {
     system: u64,
     /// What processes have reserved of it.
     pub(super) reserved: Arc<ReservedMemory>,
+    /// Who is told of that, and when it is short.
+    pub(in crate::dxgk) notices: Arc<Notices>,
     /// Runs what is queued.
     pub(crate) worker: Arc<PagingWorker>,
 }
 
 impl AdapterMemory {
-    /// What the KMD says that its adapter has. InvalidParameter if that makes no sense, so that it
-    /// does not start.
+    /// What the KMD says that its adapter has, and where it wants its native fences, if it has any.
+    /// InvalidParameter if that makes no sense, so that it does not start.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(caps: &DriverCaps, kmd: &dyn Kmd, class: &Passive) -> KmdResult<Self> {
+    pub(crate) fn new(
+        caps: &DriverCaps,
+        native_fences: Option<&NativeFenceCaps>,
+        kmd: &dyn Kmd,
+        class: &Passive,
+    ) -> KmdResult<Self> {
         let levels = match caps.gpu_mmu.page_table_levels {
             // MEM-51: addresses of the CPU are no model of their own.
             0 if caps.io_mmu => return Err(KmdError::InvalidParameter),
             0 => None,
             _ => Some(Levels::new(&caps.gpu_mmu).ok_or(KmdError::InvalidParameter)?),
         };
+        let wish = native_fences.map(kept_pages::wish);
+        let divide = |levels: Levels| Some((levels, kept_pages::divide(&levels, wish)?));
+        let addresses = levels
+            .map(|levels| divide(levels).ok_or(KmdError::InvalidParameter))
+            .transpose()?;
         let mut reported = segments::Segments::new();
 
         kmd.query_adapter_info(class, AdapterQuery::Segments(&mut reported));
@@ -284,8 +304,11 @@ impl AdapterMemory {
                     .map_err(|_| KmdError::NoMemory)?;
             }
         }
+
+        let notices = Notices::new().map_err(|_| KmdError::NoMemory)?;
+
         Ok(Self {
-            levels,
+            addresses,
             reported,
             segments: own,
             // MEM-1: exactly one.
@@ -294,7 +317,8 @@ impl AdapterMemory {
                 0 => params::shared_memory(),
                 bytes => bytes,
             },
-            reserved: ReservedMemory::new().map_err(|_| KmdError::NoMemory)?,
+            reserved: ReservedMemory::new(&notices).map_err(|_| KmdError::NoMemory)?,
+            notices,
             worker: PagingWorker::new().map_err(|_| KmdError::NoMemory)?,
         })
     }

@@ -23,7 +23,8 @@ mod tests {
         dxgk::{
             adapter::{
                 Adapter,
-                AdapterKind, //
+                AdapterKind,
+                AdapterOptions, //
             },
             context::Context,
             handle::Parent,
@@ -139,11 +140,15 @@ mod tests {
                 reserves,
                 ..Behaviour::default()
             };
-            let adapter = client.driver.add_adapter(AdapterKind::TestDouble, |_| {
-                let kmd = FakeKmd::add_device(journal.clone(), behaviour.clone());
+            let adapter = client.driver.add_adapter(
+                AdapterKind::TestDouble,
+                &AdapterOptions::NONE,
+                |_| {
+                    let kmd = FakeKmd::add_device(journal.clone(), behaviour.clone());
 
-                Ok(KBox::new(kmd, GFP_KERNEL)?)
-            })?;
+                    Ok(KBox::new(kmd, GFP_KERNEL)?)
+                },
+            )?;
 
             Ok(Self {
                 journal,
@@ -270,11 +275,14 @@ mod tests {
                 change_caps: Some(change),
                 ..Behaviour::default()
             };
-            let added = client.driver.add_adapter(AdapterKind::TestDouble, |_| {
-                let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+            let added =
+                client
+                    .driver
+                    .add_adapter(AdapterKind::TestDouble, &AdapterOptions::NONE, |_| {
+                        let kmd = FakeKmd::add_device(journal.clone(), behaviour);
 
-                Ok(KBox::new(kmd, GFP_KERNEL)?)
-            });
+                        Ok(KBox::new(kmd, GFP_KERNEL)?)
+                    });
 
             match added {
                 Ok(adapter) => {

@@ -3,8 +3,14 @@
 //! Who wants an allocation to be resident (MEM-17).
 //!
 //! Each open of a device has a count. A device's list has the allocation while one of its opens has
-//! a count, or while something keeps it there that the device has queued (MEM-47).
+//! a count, or while something keeps it there that the device has queued (MEM-47). What a device
+//! has offered is offered by all its opens (MEM-30).
 
+use super::idle::IdleList;
+use crate::logic::offer_rules::{
+    Droppable,
+    Offer, //
+};
 use kernel::{
     alloc::AllocError,
     prelude::*,
@@ -24,6 +30,9 @@ pub(crate) trait ResidentIn: Send + Sync {
 
     /// So many bytes less.
     fn sub_usage(&self, group: usize, bytes: u64);
+
+    /// What its process has offered and could go without.
+    fn offered(&self) -> &Arc<IdleList>;
 }
 
 /// Bytes of a budget group: what an allocation is while a device wants it.
@@ -41,6 +50,10 @@ pub(super) struct User {
     count: u32,
     /// How often something that it has queued keeps it so.
     kept: u32,
+    /// What the device has said of it, unless it needs it.
+    offer: Option<Offer>,
+    /// Its bytes were dropped since the device has offered it.
+    is_discarded: bool,
     space: Arc<dyn ResidentIn>,
 }
 
@@ -68,6 +81,8 @@ pub(super) struct Users {
     all: KVec<User>,
     /// The sum of all counts.
     wanted: u64,
+    /// How many handles there are besides, which no device uses.
+    others: u64,
 }
 
 impl Users {
@@ -76,6 +91,7 @@ impl Users {
         Self {
             all: KVec::new(),
             wanted: 0,
+            others: 0,
         }
     }
 
@@ -110,19 +126,30 @@ impl Users {
         spaces.all(|space| Some(space) == first)
     }
 
-    /// Adds an open, which wants nothing yet.
+    /// Where the first of them shows it.
+    pub(super) fn first_space(&self) -> Option<&Arc<dyn ResidentIn>> {
+        self.all.first().map(|user| &user.space)
+    }
+
+    /// Adds an open, which wants nothing yet. What its device has offered already stays offered.
     pub(super) fn enter(
         &mut self,
         opening: u64,
         device: u64,
         space: Arc<dyn ResidentIn>,
     ) -> Result<(), AllocError> {
+        let same = self.all.iter().find(|user| user.device == device);
+        let (offer, is_discarded) =
+            same.map_or((None, false), |user| (user.offer, user.is_discarded));
+
         self.all.push(
             User {
                 opening,
                 device,
                 count: 0,
                 kept: 0,
+                offer,
+                is_discarded,
                 space,
             },
             GFP_KERNEL_ACCOUNT,
@@ -193,6 +220,12 @@ impl Users {
         let Some(user) = self.of_open(opening).filter(|_| is_listed) else {
             return false;
         };
+
+        // It may be gone already.
+        if user.offer.is_some() {
+            return false;
+        }
+
         let Some(kept) = user.kept.checked_add(1) else {
             return false;
         };
@@ -215,6 +248,93 @@ impl Users {
         for user in self.all.iter().filter(|user| user.is_listed()) {
             user.space.sub_usage(from.group, from.bytes);
             user.space.add_usage(to.group, to.bytes);
+        }
+    }
+
+    /// A handle that no device uses comes, or goes.
+    pub(super) fn count_other(&mut self, comes: bool) {
+        // OVERFLOW: each is a handle in memory, and goes after it has come.
+        self.others = match comes {
+            true => self.others.wrapping_add(1),
+            false => self.others.wrapping_sub(1),
+        };
+    }
+
+    fn of_device(&mut self, device: u64) -> impl Iterator<Item = &mut User> {
+        self.all
+            .iter_mut()
+            .filter(move |user| user.device == device)
+    }
+
+    /// Whether this device has it open.
+    pub(super) fn is_open_by(&self, device: u64) -> bool {
+        self.all.iter().any(|user| user.device == device)
+    }
+
+    /// Whether somebody has offered it.
+    pub(super) fn are_offering(&self) -> bool {
+        self.all.iter().any(|user| user.offer.is_some())
+    }
+
+    /// Whether this device has offered it.
+    pub(super) fn is_offered_by(&self, device: u64) -> bool {
+        let is_offered = |user: &User| user.device == device && user.offer.is_some();
+
+        self.all.iter().any(is_offered)
+    }
+
+    /// The device says this of it from now on, and returns what it said before. False if it does
+    /// not have it open.
+    pub(super) fn set_offer(&mut self, device: u64, offer: Option<Offer>) -> (bool, Option<Offer>) {
+        let mut before = (false, None);
+
+        for user in self.of_device(device) {
+            before = (true, core::mem::replace(&mut user.offer, offer));
+        }
+        before
+    }
+
+    /// The work of the device is done that was queued before it offered this by `call`.
+    pub(super) fn take_effect(&mut self, device: u64, call: u64) {
+        for user in self.of_device(device) {
+            if let Some(offer) = &mut user.offer {
+                offer.take_effect(call);
+            }
+        }
+    }
+
+    /// Whether its bytes may be dropped, and how. While something uses it that was begun before,
+    /// they may not.
+    pub(super) fn droppable(&self) -> Option<Droppable> {
+        if self.others != 0 || self.all.iter().any(|user| user.kept != 0) {
+            return None;
+        }
+        Droppable::of(self.all.iter().map(|user| user.offer))
+    }
+
+    /// Its bytes were dropped: each device is told when it takes it back.
+    pub(super) fn discard(&mut self) {
+        for user in &mut self.all {
+            user.is_discarded = true;
+        }
+    }
+
+    /// Whether all who have it open are to be told that its bytes were dropped.
+    pub(super) fn are_all_discarded(&self) -> bool {
+        self.all.iter().all(|user| user.is_discarded)
+    }
+
+    /// Whether the device is to be told that its bytes were dropped.
+    pub(super) fn is_discarded(&self, device: u64) -> bool {
+        let is_discarded = |user: &User| user.device == device && user.is_discarded;
+
+        self.all.iter().any(is_discarded)
+    }
+
+    /// The device knows that its bytes were dropped.
+    pub(super) fn tell_discarded(&mut self, device: u64) {
+        for user in self.of_device(device) {
+            user.is_discarded = false;
         }
     }
 }

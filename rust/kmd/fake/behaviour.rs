@@ -6,6 +6,7 @@ use super::{
     cpu_events::CpuEvents,
     doorbells::Doorbells,
     engines::Engines,
+    features::Features,
     journal::Entry,
     mmu::Mmu,
     native_fences::NativeFences,
@@ -52,6 +53,8 @@ pub struct Behaviour {
     pub at_end: Option<Shared<dyn Fn() + Send + Sync>>,
     /// What it says of its adapter otherwise than usual.
     pub change_caps: Option<fn(&mut DriverCaps)>,
+    /// What it says about features, and in which order it was asked.
+    pub features: Option<Shared<Features>>,
     /// What it says of its nodes otherwise than usual.
     pub change_node: Option<fn(&mut NodeMetadata)>,
     /// Its queues, whose work the test completes. Without it no work is ever completed.

@@ -9,6 +9,10 @@ use crate::{
     ddi::{
         class::Dispatch,
         cpu_event::CpuEventCallbacks,
+        process::{
+            CreateProcessArgs,
+            ProcessCallbacks, //
+        },
         types::KmdResult, //
     },
     platform::{
@@ -20,8 +24,9 @@ use crate::{
     }, //
 };
 
-/// How many events there can be in one test.
+/// How many events there can be in one test, and how many processes.
 const EVENTS: usize = 8;
+const PROCESSES: usize = 8;
 
 /// What the double keeps of an event.
 struct Event {
@@ -29,8 +34,16 @@ struct Event {
     callbacks: Shared<dyn CpuEventCallbacks>,
 }
 
+/// What the double keeps of a process.
+struct Process {
+    cookie: u64,
+    is_of_virtual_machine: bool,
+    callbacks: Shared<dyn ProcessCallbacks>,
+}
+
 /// The CPU events of one double.
 pub struct CpuEvents {
+    processes: ShortLock<Boxed<[Option<Process>; PROCESSES]>>,
     events: ShortLock<Boxed<[Option<Event>; EVENTS]>>,
     /// How many signals DpcRoutine gives to each event.
     due: Word32,
@@ -43,11 +56,54 @@ impl CpuEvents {
     /// None; `None` if there is no memory.
     pub fn new() -> Option<Self> {
         Some(Self {
+            processes: platform::short_lock!(
+                platform::none_array()?,
+                "fake::CpuEvents::processes"
+            )?,
             events: platform::short_lock!(platform::none_array()?, "fake::CpuEvents::events")?,
             due: platform::word32(0),
             delivered: platform::word32(0),
             refused: platform::word32(0),
         })
+    }
+
+    /// The double has made a process.
+    pub(super) fn add_process(&self, cookie: u64, process: &CreateProcessArgs<'_>) {
+        let mut processes = self.processes.lock();
+
+        if let Some(place) = processes.iter_mut().find(|place| place.is_none()) {
+            *place = Some(Process {
+                cookie,
+                is_of_virtual_machine: process.is_of_virtual_machine,
+                callbacks: process.callbacks.clone(),
+            });
+        }
+    }
+
+    /// A process is destroyed.
+    pub(super) fn remove_process(&self, cookie: u64) {
+        let removed = {
+            let mut processes = self.processes.lock();
+            let mut places = processes.iter_mut();
+
+            places
+                .find(|place| {
+                    place
+                        .as_ref()
+                        .is_some_and(|process| process.cookie == cookie)
+                })
+                .and_then(Option::take)
+        };
+
+        drop(removed);
+    }
+
+    /// Whether the process of this turn is one of a virtual machine, and its callbacks.
+    pub fn process(&self, turn: usize) -> Option<(bool, Shared<dyn ProcessCallbacks>)> {
+        let processes = self.processes.lock();
+        let process = processes.get(turn)?.as_ref()?;
+
+        Some((process.is_of_virtual_machine, process.callbacks.clone()))
     }
 
     /// The double has made one.

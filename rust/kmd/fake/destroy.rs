@@ -34,6 +34,9 @@ impl Destroy for FakeKmd {
         let _call = self.enter_to_destroy(Entry::DestroyProcess);
 
         self.linger();
+        if let Some(events) = &self.behaviour.cpu_events {
+            events.remove_process(process.0);
+        }
         self.journal.destroy(Kind::Process, process.0);
     }
 

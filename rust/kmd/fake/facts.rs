@@ -16,6 +16,7 @@ use crate::ddi::{
         PageTableLevel,
         PreemptionCaps, //
     },
+    native_fence::NativeFenceCaps,
     paging::PageTableEntry,
     queue::NodeStatus,
     recovery::{
@@ -106,7 +107,9 @@ pub(super) fn driver_caps() -> DriverCaps {
             graphics: 400,
             compute: 300,
         },
-        no_64_bit_atomics: true,
+        optimized_native_fence_interrupt: false,
+        native_gpu_fence: false,
+        no_64_bit_atomics: false,
         surprise_removal: true,
         cross_adapter_tier: 2,
         gpu_mmu: GpuMmuCaps {
@@ -122,6 +125,16 @@ pub(super) fn driver_caps() -> DriverCaps {
         local_memory: 0x1_0000_0000,
         dedicated_system_memory: 0x2000_0000,
         system_memory: 0x3_0000_0000,
+    }
+}
+
+/// What it wants of its native fences.
+pub(super) fn native_fence_caps() -> NativeFenceCaps {
+    NativeFenceCaps {
+        stride: 64,
+        map_to_gpu_system_process: false,
+        minimum_address: 0,
+        maximum_address: 0,
     }
 }
 

@@ -13,6 +13,7 @@ mod destroy;
 pub mod doorbells;
 pub mod engines;
 mod facts;
+pub mod features;
 pub mod journal;
 pub mod mmu;
 pub mod native_fences;
@@ -23,6 +24,7 @@ pub mod reserves;
 
 use crate::{
     ddi::{
+        callbacks::Callbacks,
         caps::{
             AdapterQuery,
             NodeMetadata,
@@ -41,11 +43,17 @@ use crate::{
             Connected,
             CreateDoorbellArgs, //
         },
+        feature::{
+            DriverInterface,
+            FeatureSupport, //
+        },
         native_fence::{
             self,
             CreateNativeFenceArgs,
             CurrentValueUpdate,
             FenceUpdate,
+            LogBuffer,
+            NativeFenceFunctions,
             OpenNativeFenceArgs,
             PrivateData, //
         },
@@ -54,6 +62,7 @@ use crate::{
             RootPageTable, //
         },
         power::PowerState,
+        process::CreateProcessArgs,
         queue::{
             NodeStatus,
             Submission,
@@ -78,6 +87,7 @@ use crate::{
             CreateDeviceArgs,
             CreateHwQueueArgs,
             DeviceCookie,
+            DeviceError,
             DoorbellCookie,
             Escape,
             HwQueueCookie,
@@ -87,8 +97,7 @@ use crate::{
             OpenAllocationArgs,
             OpenAllocationCookie,
             OpenNativeFenceCookie,
-            ProcessCookie,
-            ProcessId, //
+            ProcessCookie, //
         },
         Kmd, //
     },
@@ -100,6 +109,7 @@ use crate::{
     }, //
 };
 use facts::PAGE_SIZE;
+use features::Step;
 use journal::{
     Alone,
     Call,
@@ -127,6 +137,8 @@ pub struct FakeKmd {
     journal: Shared<Journal>,
     behaviour: Behaviour,
     may_fail: Word32,
+    /// From StartDevice on.
+    callbacks: Callbacks,
     /// From StartDevice on, if it has any.
     local: Option<SegmentMemory>,
     started: bool,
@@ -139,6 +151,7 @@ impl FakeKmd {
             journal,
             behaviour,
             may_fail: platform::word32(0),
+            callbacks: Callbacks::NONE,
             local: None,
             started: false,
         }
@@ -241,8 +254,9 @@ impl Drop for FakeKmd {
 }
 
 impl Kmd for FakeKmd {
-    fn start_device(&mut self, _: &Passive, _: &StartInfo) -> KmdResult {
+    fn start_device(&mut self, _: &Passive, info: &StartInfo) -> KmdResult {
         self.try_to()?;
+        self.callbacks = info.callbacks.clone();
         if self.behaviour.local_memory != 0 {
             let local = platform::segment_memory(self.behaviour.local_memory);
 
@@ -273,6 +287,15 @@ impl Kmd for FakeKmd {
                 if let Some(change) = self.behaviour.change_caps {
                     change(caps);
                 }
+                if let Some(features) = &self.behaviour.features {
+                    features.note(Step::DriverCaps);
+                }
+            }
+            AdapterQuery::NativeFenceCaps(caps) => {
+                *caps = facts::native_fence_caps();
+                if let Some(features) = &self.behaviour.features {
+                    features.change_caps(caps);
+                }
             }
             AdapterQuery::UmdDriverPrivate(out) => out.fill(facts::UMD_PRIVATE),
             AdapterQuery::Segments(segments) => {
@@ -291,18 +314,54 @@ impl Kmd for FakeKmd {
         self.node_metadata()
     }
 
-    fn query_feature_support(&self, _: &Passive, feature: u32) -> bool {
+    fn query_feature_support(
+        &self,
+        _: &Passive,
+        feature: u32,
+        allow_experimental: bool,
+    ) -> FeatureSupport {
         let _call = self.enter(Entry::Query);
-
-        feature == facts::FEATURE
+        let has = feature == facts::FEATURE
             || feature == cpu_event::FEATURE && self.behaviour.cpu_events.is_some()
-            || feature == native_fence::FEATURE && self.behaviour.native_fences.is_some()
+            || feature == native_fence::FEATURE && self.behaviour.native_fences.is_some();
+        let mut support = match has {
+            true => FeatureSupport::versions(1, 1),
+            false => FeatureSupport::NONE,
+        };
+
+        if let Some(features) = &self.behaviour.features {
+            features.change_support(feature, allow_experimental, &mut support);
+        }
+        support
+    }
+
+    fn query_feature_interface(
+        &self,
+        _: &Passive,
+        feature: u32,
+        version: u16,
+    ) -> KmdResult<DriverInterface> {
+        let _call = self.enter(Entry::QueryFeatureInterface);
+        let mut functions = NativeFenceFunctions::ALL;
+
+        if self.callbacks.is_feature_enabled(feature) != Some(version) {
+            self.journal.bad_value();
+        }
+        if let Some(seen) = &self.behaviour.features {
+            seen.note(Step::Interface(feature, version));
+            seen.ask(&self.callbacks, feature);
+            seen.change_functions(&mut functions);
+        }
+        Ok(match features::has_functions(feature) {
+            true => DriverInterface::NativeFence(functions),
+            false => DriverInterface::Plain,
+        })
     }
 
     fn create_process(
         &self,
         _: &Passive,
-        _: ProcessId,
+        process: &CreateProcessArgs<'_>,
         addresses: &mut dyn ReserveAddresses,
     ) -> KmdResult<ProcessCookie> {
         let _call = self.enter(Entry::CreateProcess);
@@ -311,7 +370,13 @@ impl Kmd for FakeKmd {
         if let Some(reserves) = &self.behaviour.reserves {
             reserves.ask(addresses);
         }
-        Ok(ProcessCookie(self.journal.create(Kind::Process, [0; 2])))
+
+        let cookie = self.journal.create(Kind::Process, [0; 2]);
+
+        if let Some(events) = &self.behaviour.cpu_events {
+            events.add_process(cookie, process);
+        }
+        Ok(ProcessCookie(cookie))
     }
 
     fn create_device(&self, _: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie> {
@@ -488,12 +553,14 @@ impl Kmd for FakeKmd {
         ))
     }
 
-    fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) {
+    fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {
         let _call = self.enter(Entry::UpdateMonitoredValues);
 
+        self.try_to()?;
         if let Some(fences) = &self.behaviour.native_fences {
             fences.update_monitored(updates);
         }
+        Ok(())
     }
 
     fn update_current_values_from_cpu(
@@ -501,11 +568,30 @@ impl Kmd for FakeKmd {
         _: &Dispatch,
         updates: &[FenceUpdate<'_>],
         how: CurrentValueUpdate,
-    ) {
+    ) -> KmdResult {
         let _call = self.enter(Entry::UpdateCurrentValuesFromCpu);
 
+        self.try_to()?;
         if let Some(fences) = &self.behaviour.native_fences {
             fences.update_current(updates, how);
+        }
+        Ok(())
+    }
+
+    fn set_native_fence_log_buffer(&self, _: &Passive, queue: HwQueueCookie, log: &LogBuffer) {
+        let _call = self.enter(Entry::SetNativeFenceLogBuffer);
+
+        self.journal.check(Kind::HwQueue, queue.0);
+        if log.entries == 0 {
+            self.journal.bad_value();
+        }
+    }
+
+    fn update_native_fence_logs(&self, _: &Dispatch, queues: &[HwQueueCookie]) {
+        let _call = self.enter(Entry::UpdateNativeFenceLogs);
+
+        for queue in queues {
+            self.journal.check(Kind::HwQueue, queue.0);
         }
     }
 
@@ -714,7 +800,7 @@ impl Kmd for FakeKmd {
     }
 
     /// Every byte is turned round.
-    fn escape(&self, _: &Passive, _: &Escape, data: &mut [u8]) -> KmdResult {
+    fn escape(&self, _: &Passive, _: &Escape<'_>, data: &mut [u8]) -> KmdResult {
         let _call = self.enter(Entry::Escape);
 
         self.try_to()?;
@@ -731,11 +817,17 @@ impl Kmd for FakeKmd {
         self.journal.is_idle()
     }
 
-    fn notify_device_error(&self, _: &Passive, device: DeviceCookie) {
+    fn notify_device_error(&self, _: &Passive, device: DeviceCookie, _: DeviceError) {
         let _call = self.enter(Entry::NotifyDeviceError);
 
         self.linger();
         self.journal.check(Kind::Device, device.0);
+    }
+
+    fn notify_memory_pressure(&self, _: &Passive) {
+        let _call = self.enter(Entry::NotifyMemoryPressure);
+
+        self.linger();
     }
 
     fn set_power_state(&self, _: &Passive, state: PowerState) {

@@ -11,8 +11,8 @@ use super::{
     config::Config,
     context::Context,
     cpu_events::{
-        CpuEvents,
-        DeviceEvents, //
+        ContextEvents,
+        CpuEvents, //
     },
     doorbells::{
         Doorbell,
@@ -38,11 +38,16 @@ use super::{
 };
 use crate::{
     ddi::{
+        class::Passive,
         doorbell::{
             Connected,
             CreateDoorbellArgs, //
         },
-        native_fence::OpenNativeFenceArgs,
+        native_fence::{
+            self,
+            LogBuffer,
+            OpenNativeFenceArgs, //
+        },
         paging::{
             PagingOperation,
             RootPageTable, //
@@ -76,6 +81,10 @@ use crate::{
     },
     engine::{
         fences::FenceIndex,
+        log::{
+            Log,
+            LogType, //
+        },
         ring::{
             Ring,
             CONTROL_SIZE, //
@@ -120,6 +129,8 @@ pub(super) struct Adapter {
     pub(super) lost: Word32,
     /// Which resets fail, by bits of `recovery::Resets`.
     pub(super) failing: Word32,
+    /// Which updates of native fences fail, by bits of `recovery::Updates`.
+    pub(super) failing_updates: Word32,
 }
 
 /// The threads of an adapter. Dropping them ends them.
@@ -156,12 +167,14 @@ impl Adapter {
             *place = Some(Bell::new()?);
         }
 
-        let native_fences = platform::shared(NativeFences::new(bells.clone())?)?;
+        let native_fences =
+            platform::shared(NativeFences::new(bells.clone(), config.monitored_values)?)?;
         let reached = AdapterParts {
             memory,
             aperture: aperture.clone(),
             polls: polls.clone(),
             native_fences: native_fences.clone(),
+            native_interrupts: config.native_interrupts,
         };
         let mut engines = [const { None }; ENGINES];
 
@@ -188,14 +201,17 @@ impl Adapter {
             doorbells: platform::short_lock!(Slab::new()?, "soft::Adapter::doorbells")?,
             lost: platform::word32(0),
             failing: platform::word32(0),
+            failing_updates: platform::word32(0),
         })
     }
 
-    /// Ends the threads: on return nothing runs and nothing is told any more. May sleep.
-    pub(super) fn stop(&self) {
+    /// Ends the threads, and tells who waits for CPU events: on return nothing runs and nothing is
+    /// told any more. May sleep.
+    pub(super) fn stop(&self, class: &Passive) {
         let threads = self.threads.lock().take();
 
         drop(threads);
+        self.cpu_events.stop(class);
     }
 
     /// Describes its segments.
@@ -266,8 +282,9 @@ impl Adapter {
         };
         let context = Context::new(engine, packets).ok_or(KmdError::NoMemory)?;
         let process = self.cpu_events.process_of(device)?;
-        let events = DeviceEvents {
+        let events = ContextEvents {
             device,
+            context: args.id.0,
             all: self.cpu_events.clone(),
         };
 
@@ -349,6 +366,25 @@ impl Adapter {
         if let Some(Removed { object: queue, .. }) = removed {
             if let Some(shell) = self.engine(queue.engine) {
                 shell.remove_queue(&queue);
+            }
+        }
+    }
+
+    /// SetNativeFenceLogBuffer. Without such a queue nothing happens.
+    pub(super) fn set_log(&self, cookie: HwQueueCookie, buffer: &LogBuffer) {
+        let queue = self.queues.lock().get(number(cookie.0)).cloned();
+        let ty = match buffer.ty {
+            native_fence::LogType::Waits => LogType::Waits,
+            native_fence::LogType::Signals => LogType::Signals,
+        };
+        let log = Log {
+            va: buffer.address,
+            entries: buffer.entries,
+        };
+
+        if let Some(queue) = queue {
+            if let Some(shell) = self.engine(queue.engine) {
+                shell.set_log(&queue, ty, log);
             }
         }
     }

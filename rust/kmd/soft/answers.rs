@@ -57,6 +57,10 @@ pub(super) enum Step {
 /// All steps.
 pub(super) const STEPS: u64 = Step::Collect as u64 | Step::Reset as u64 | Step::Resume as u64;
 
+/// How many slices a queue may run after a PreemptCommand, unless it is set otherwise. A queue that
+/// yields does so after one.
+const PREEMPTION_THRESHOLD: u64 = 16;
+
 /// How many naps a step is held at most: about a minute. Who holds it may have died.
 const MOST_NAPS: u32 = 60_000;
 
@@ -65,6 +69,9 @@ pub(super) struct Answers {
     /// The last PreemptCommand, and the last one that was obeyed.
     asked: Word64,
     obeyed: Word64,
+    /// How many slices a queue has run that does not obey, and how many it may.
+    refused: Word32,
+    threshold: Word64,
     /// Submissions that it was given and has not done.
     given: Word32,
     /// The queue that it runs, and the packet that this comes to.
@@ -95,6 +102,8 @@ impl Answers {
         Self {
             asked: platform::word64(0),
             obeyed: platform::word64(0),
+            refused: platform::word32(0),
+            threshold: platform::word64(PREEMPTION_THRESHOLD),
             given: platform::word32(0),
             queue: platform::word64(0),
             packet: platform::word64(0),
@@ -123,11 +132,28 @@ impl Answers {
         platform::load_acquire(&self.asked)
     }
 
-    /// The thread of the engine has ended a slice since it was asked that.
-    pub(super) fn obey(&self, asked: u64) {
+    /// The thread of the engine has looked since it was asked that, and has run a slice or not.
+    /// The number of slices if a queue has now run one more than it may since then.
+    pub(super) fn obey(&self, asked: u64, has_run: bool) -> Option<u64> {
         if !self.refuses.is_set() && !self.is_dead.is_set() {
             platform::store_release(&self.obeyed, asked);
         }
+
+        let refused = platform::load32_acquire(&self.refused);
+
+        if platform::load_acquire(&self.obeyed) == asked {
+            platform::fetch_sub(&self.refused, refused);
+            return None;
+        }
+        // Told once, until it obeys: it counts no further.
+        let threshold = platform::load_acquire(&self.threshold);
+        let counts = has_run && u64::from(refused) <= threshold;
+
+        if counts {
+            platform::fetch_add(&self.refused, 1);
+        }
+        (counts && u64::from(refused) == threshold && threshold != 0)
+            .then(|| threshold.saturating_add(1))
     }
 
     /// QueryEngineStatus. Does not sleep.
@@ -259,6 +285,9 @@ impl Answers {
             Injection::Stop(stops) => self.is_stopped.set(stops),
             Injection::Die => self.is_dead.set(true),
             Injection::HoldReset(steps) => platform::store_release(&self.held_steps, steps),
+            Injection::PreemptionThreshold(slices) => {
+                platform::store_release(&self.threshold, slices);
+            }
         }
     }
 }
@@ -282,4 +311,6 @@ pub(super) enum Injection {
     Die,
     /// These steps of its reset take until they are none of these any more: a sum of [`Step`].
     HoldReset(u64),
+    /// A queue that runs more slices than these after a PreemptCommand is told of; 0 for none.
+    PreemptionThreshold(u64),
 }

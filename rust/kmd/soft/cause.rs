@@ -20,15 +20,22 @@
 //!      8  number, from 1 without gaps for each event
 //!     16  time, CLOCK_MONOTONIC in nanoseconds
 //!     24  queue, as debugfs shows it
-//!     32  GPU virtual address, or argument
+//!     32  GPU virtual address, or argument; how many slices a queue has refused to yield; what
+//!         something has changed to
 //!     40  cookie, Usage[3]
-//!     44  reason: of a page fault 1 for a store, of a reset 1 if a client put the device in error,
-//!         of a trap its class, of an illegal packet its header
+//!     44  reason: of a page fault 1 for a store, of a reset one of `ResetReason`, of a trap its
+//!         class, of an illegal packet its header, of a change one of `Change`
 //! ```
 
-use crate::ddi::types::{
-    KmdError,
-    KmdResult, //
+use crate::ddi::{
+    power::PowerState,
+    types::{
+        DeviceError,
+        HandleData,
+        KmdError,
+        KmdResult,
+        QueueHandle, //
+    }, //
 };
 
 /// Records that are kept for an event.
@@ -54,18 +61,51 @@ pub enum Class {
     Trap = 4,
     /// An illegal packet.
     BadObject = 5,
+    /// A queue of the device has not yielded for more slices than are allowed.
+    Preemption = 6,
+    /// Something of the whole adapter has changed, which control panels want to show.
+    Internal = 7,
 }
 
 /// The class of an event that is for all of them, and the last class that there is.
 const ANY: u32 = 1;
-const LAST: u32 = 7;
+// CAST: its number.
+const LAST: u32 = Class::Internal as u32;
+
+/// Why a device was put in error, when its work has not faulted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ResetReason {
+    /// Its engine or its adapter was reset.
+    Reset = 0,
+    /// A client said so (D3DKMTMarkDeviceAsError).
+    Marked = 1,
+    /// Its adapter is removed. Nobody reads this any more: requests are then DEVICE_REMOVED.
+    Removed = 2,
+    /// Memory that it was promised is not there.
+    OutOfMemory = 3,
+}
+
+/// What of the adapter has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Change {
+    /// Its temperature, in thousandths of a degree. By a command only.
+    Temperature = 1,
+    /// Its clock, in hertz. By a command only.
+    Clock = 2,
+    /// Its power state: 0 for D0, 3 for D3.
+    Power = 3,
+    /// Somebody wants memory where there is no room.
+    Memory = 4,
+}
 
 /// Something that has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause {
     pub class: Class,
     pub node: u32,
-    /// What the OS part calls the queue.
+    /// What the OS part calls the queue; 0 if it was all of a context, a device or the adapter.
     pub queue: u64,
     /// A GPU virtual address, or the argument of a packet.
     pub detail: u64,
@@ -76,51 +116,112 @@ pub struct Cause {
 const ALL_NODES: u32 = u32::MAX;
 
 impl Cause {
-    /// A client has put the device in error (D3DKMTMarkDeviceAsError).
-    pub const MARKED: Self = Self {
-        class: Class::Reset,
-        node: ALL_NODES,
-        queue: 0,
-        detail: 0,
-        reason: 1,
-    };
+    /// The adapter is removed.
+    // CAST: the number of the reason.
+    pub const REMOVED: Self = Self::of_all(Class::Reset, ResetReason::Removed as u32, 0);
+    /// Somebody wants memory where there is no room.
+    pub const MEMORY_PRESSURE: Self = Self::of_change(Change::Memory, 0);
+
+    const fn of_all(class: Class, reason: u32, detail: u64) -> Self {
+        Self {
+            class,
+            node: ALL_NODES,
+            queue: 0,
+            detail,
+            reason,
+        }
+    }
+
+    /// A device is in error.
+    pub const fn of_device_error(why: DeviceError) -> Self {
+        let reason = match why {
+            DeviceError::Marked => ResetReason::Marked,
+            DeviceError::OutOfMemory => ResetReason::OutOfMemory,
+        };
+
+        // CAST: the number of the reason.
+        Self::of_all(Class::Reset, reason as u32, 0)
+    }
+
+    /// Something of the adapter has changed, to this value.
+    pub const fn of_change(change: Change, value: u64) -> Self {
+        // CAST: its number.
+        Self::of_all(Class::Internal, change as u32, value)
+    }
+
+    /// The adapter goes to this power state.
+    pub const fn of_power(state: PowerState) -> Self {
+        let value = match state {
+            PowerState::D0 => 0,
+            PowerState::D3 => 3,
+        };
+
+        Self::of_change(Change::Power, value)
+    }
+}
+
+/// Whether a mask names nodes only that there are.
+fn are_nodes(mask: u32, count: u32) -> bool {
+    mask.checked_shr(count).unwrap_or(0) == 0
 }
 
 /// What an event is for: the words of the usage escape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage(pub [u32; 8]);
+pub struct Usage {
+    words: [u32; 8],
+    /// The queue that Usage[2] restricts it to.
+    only: Option<QueueHandle>,
+}
 
 impl Usage {
-    /// InvalidParameter for a class of the table with words that it does not have (CPU-42).
-    /// Restricting an event to one queue (Usage[2]) is not supported.
-    pub fn check(&self) -> KmdResult {
-        let [class, _nodes, queue, _cookie, rest @ ..] = self.0;
+    /// What these words say. InvalidParameter for a class of the table with words that it does not
+    /// have: nodes that there are not, or a queue that is none of the device (CPU-42).
+    pub fn new(words: [u32; 8], nodes: u32, handles: Option<&dyn HandleData>) -> KmdResult<Self> {
+        let [class, mask, queue, _cookie, rest @ ..] = words;
+        let is_known = (ANY..=LAST).contains(&class);
+        let mut only = None;
 
-        if (ANY..=LAST).contains(&class) {
-            if rest != [0; 4] {
-                return Err(KmdError::InvalidParameter);
-            }
-            if queue != 0 {
-                return Err(KmdError::NotSupported);
-            }
+        if is_known && (rest != [0; 4] || !are_nodes(mask, nodes)) {
+            return Err(KmdError::InvalidParameter);
         }
-        Ok(())
+        if is_known && queue != 0 {
+            only = handles
+                // CAST: the number of the class. What changes is not that of a queue.
+                .filter(|_| class != Class::Internal as u32)
+                .and_then(|handles| handles.queue(queue));
+            only.ok_or(KmdError::InvalidParameter)?;
+        }
+        Ok(Self { words, only })
     }
 
-    /// Whether an event with this usage is to be told.
-    pub fn wants(&self, cause: &Cause) -> bool {
-        let [class, nodes, ..] = self.0;
+    /// Whether an event with this usage is to be told of what has happened to a context, or to the
+    /// whole device or adapter if that is 0.
+    pub fn wants(&self, cause: &Cause, context: u64) -> bool {
+        let [class, nodes, ..] = self.words;
         let is_of_node = nodes == 0
             || cause.node == ALL_NODES
             || nodes & 1_u32.checked_shl(cause.node).unwrap_or(0) != 0;
 
         // CAST: the number of the class.
-        (class == ANY || class == cause.class as u32) && is_of_node
+        (class == ANY || class == cause.class as u32) && is_of_node && self.reaches(cause, context)
+    }
+
+    /// Whether the queue that it is restricted to is among those that something has happened to.
+    fn reaches(&self, cause: &Cause, context: u64) -> bool {
+        let (own, queue) = match self.only {
+            None => return true,
+            Some(QueueHandle::Context(own)) => (own, None),
+            Some(QueueHandle::HwQueue(queue, own)) => (own, Some(queue.0)),
+        };
+        let is_of_device = context == 0 && cause.class != Class::Internal;
+        let is_of_queue = cause.queue == 0 || queue.is_none_or(|queue| queue == cause.queue);
+
+        is_of_device || context == own.0 && is_of_queue
     }
 
     /// What the client wants to find in its records.
     pub fn cookie(&self) -> u32 {
-        let [_, _, _, cookie, ..] = self.0;
+        let [_, _, _, cookie, ..] = self.words;
 
         cookie
     }
@@ -260,9 +361,9 @@ pub fn requested(data: &[u8]) -> Option<KmdResult<u64>> {
     })
 }
 
-/// The event and the usage of the usage escape (`D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE`), in which the
+/// The event and the words of the usage escape (`D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE`), in which the
 /// OS part has put the event.
-pub fn usage_of(data: &[u8]) -> (u64, Usage) {
+pub fn usage_of(data: &[u8]) -> (u64, [u32; 8]) {
     let dword = |at: usize| {
         let bytes = data.get(at..).and_then(|rest| rest.first_chunk());
 
@@ -271,10 +372,7 @@ pub fn usage_of(data: &[u8]) -> (u64, Usage) {
     let event = u64::from(dword(8)) | (u64::from(dword(12)) << 32);
 
     // OVERFLOW: eight words.
-    (
-        event,
-        Usage(core::array::from_fn(|word| dword(16 + word * 4))),
-    )
+    (event, core::array::from_fn(|word| dword(16 + word * 4)))
 }
 
 /// Bytes of the usage escape.

@@ -11,11 +11,15 @@
 //!     16  argument, 64 bits
 //! ```
 //!
-//! That which holds resets is answered there with the step in which one is held.
+//! That which holds resets is answered there with the step in which one is held. For a change the
+//! node is what changes: 1 is the temperature, 2 the clock.
 
-use super::answers::{
-    Injection,
-    STEPS, //
+use super::{
+    answers::{
+        Injection,
+        STEPS, //
+    },
+    cause::Change, //
 };
 use crate::ddi::types::{
     KmdError,
@@ -31,6 +35,9 @@ const VERSION: u32 = 1;
 /// Slices are not made longer than by this: a second.
 const MAX_DELAY_NS: u64 = 1_000_000_000;
 
+/// No queue may refuse to yield for more slices.
+const MAX_SLICES: u64 = 1 << 20;
+
 /// What a command is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
@@ -44,6 +51,21 @@ pub(super) enum Command {
         adapter: bool,
         restart: bool,
     },
+    /// From now on updates of native fences fail: of MonitoredValue, of CurrentValue.
+    FailUpdates { monitored: bool, current: bool },
+    /// Something of the adapter has changed, to this value.
+    Change(Change, u64),
+}
+
+/// A change that is made to happen, by its number: those that do not happen by themselves.
+fn changed(what: u32, value: u64) -> KmdResult<Command> {
+    let changes = [Change::Temperature, Change::Clock];
+    // CAST: its number.
+    let change = changes.into_iter().find(|change| *change as u32 == what);
+
+    change
+        .map(|change| Command::Change(change, value))
+        .ok_or(KmdError::InvalidParameter)
 }
 
 /// The dword at a place.
@@ -91,6 +113,14 @@ impl Command {
                 })
             }
             9 if argument & !STEPS == 0 => Injection::HoldReset(argument),
+            10 if argument <= MAX_SLICES => Injection::PreemptionThreshold(argument),
+            11 => return changed(node, argument),
+            12 if node == 0 && argument < 4 => {
+                return Ok(Self::FailUpdates {
+                    monitored: argument & 1 != 0,
+                    current: argument & 2 != 0,
+                })
+            }
             _ => return Err(KmdError::InvalidParameter),
         };
 

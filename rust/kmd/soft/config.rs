@@ -30,6 +30,128 @@ pub struct Config {
     pub doorbells: DoorbellConfig,
     /// It has native fences, and says that processes may submit by themselves, which needs them.
     pub native_fences: bool,
+    /// How it tells that native fences are signalled.
+    pub native_interrupts: NativeInterruptMode,
+    /// Where its engines find MonitoredValue.
+    pub monitored_values: MonitoredValues,
+    /// Where it wants its native fences.
+    pub fence_addresses: FenceAddresses,
+    /// Bytes between two of them in a page: a power of two from 8 to 4096.
+    pub fence_stride: u32,
+}
+
+/// Where an adapter wants its native fences, for tests of the OS part (FEN-65).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FenceAddresses {
+    /// The lowest address that will do.
+    pub minimum: u64,
+    /// The end of the last that will do; 0 if all are.
+    pub maximum: u64,
+}
+
+impl FenceAddresses {
+    /// Those that `fence_addresses` in configfs says: two numbers with a line between them.
+    pub fn read(text: &str) -> Option<Self> {
+        let (minimum, maximum) = text.split_once('-')?;
+
+        Some(Self {
+            minimum: minimum.parse().ok()?,
+            maximum: maximum.parse().ok()?,
+        })
+    }
+
+    /// Whether these are whole pages, and at least one.
+    pub(super) fn is_valid(&self) -> bool {
+        let Self { minimum, maximum } = *self;
+
+        minimum % PageSize::Kib4.bytes() == 0
+            && maximum % PageSize::Kib4.bytes() == 0
+            && (maximum == 0 || minimum < maximum)
+    }
+}
+
+/// The value with this name, of those that configfs knows.
+fn named<T: Copy>(all: &[(T, &'static str)], name: &str) -> Option<T> {
+    all.iter()
+        .find(|(_, other)| *other == name)
+        .map(|(value, _)| *value)
+}
+
+/// The name of a value, which is one of these.
+fn name_of<T: Copy + PartialEq>(all: &[(T, &'static str)], value: T) -> &'static str {
+    all.iter()
+        .find(|(other, _)| *other == value)
+        .map_or("", |(_, name)| *name)
+}
+
+/// Where engines find MonitoredValue (GPU-57).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MonitoredValues {
+    /// In memory.
+    #[default]
+    Direct,
+    /// The CMP has copies of its own, and engines ask it (FEN-75).
+    Shadow,
+}
+
+impl MonitoredValues {
+    const ALL: [(Self, &'static str); 2] = [(Self::Direct, "direct"), (Self::Shadow, "shadow")];
+
+    /// The one that `monitored_values` in configfs names.
+    pub fn named(name: &str) -> Option<Self> {
+        named(&Self::ALL, name)
+    }
+
+    /// As `monitored_values` in configfs has it.
+    pub fn name(self) -> &'static str {
+        name_of(&Self::ALL, self)
+    }
+}
+
+/// How an adapter tells that native fences are signalled. All of them are legal (fences.md section
+/// 3.6); adapters that have to guess exist for tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NativeInterruptMode {
+    /// It names each fence.
+    #[default]
+    Exact,
+    /// It names those that one turn of an engine has signalled, all at once; none, if they are too
+    /// many.
+    Merged,
+    /// It names none.
+    Null,
+    /// It cannot tell them from monitored fences (`EvaluateLegacyMonitoredFences`).
+    Legacy,
+    /// It names the queue that has signalled (`OptimizedNativeFenceSignaledInterrupt`).
+    Queue,
+    /// The same, but it does not know which one it was of those that have logs.
+    Engine,
+}
+
+impl NativeInterruptMode {
+    const ALL: [(Self, &'static str); 6] = [
+        (Self::Exact, "exact"),
+        (Self::Merged, "merged"),
+        (Self::Null, "null"),
+        (Self::Legacy, "legacy"),
+        (Self::Queue, "queue"),
+        (Self::Engine, "engine"),
+    ];
+
+    /// The one that `native_interrupts` in configfs names.
+    pub fn named(name: &str) -> Option<Self> {
+        named(&Self::ALL, name)
+    }
+
+    /// As `native_interrupts` in configfs has it.
+    pub fn name(self) -> &'static str {
+        name_of(&Self::ALL, self)
+    }
+
+    /// `OptimizedNativeFenceSignaledInterrupt`.
+    pub(super) fn is_optimized(self) -> bool {
+        matches!(self, Self::Queue | Self::Engine)
+    }
 }
 
 impl Config {
@@ -63,18 +185,12 @@ impl AdapterProfile {
 
     /// The one with this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .find(|(_, other)| *other == name)
-            .map(|(profile, _)| *profile)
+        named(&Self::ALL, name)
     }
 
     /// As `profile` in configfs has it.
     pub fn name(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(profile, _)| *profile == self)
-            .map_or("", |(_, name)| *name)
+        name_of(&Self::ALL, self)
     }
 
     /// The largest memory of its own that it can have. Entries of 4 bytes lead no further.

@@ -20,7 +20,10 @@ use super::{
 };
 use crate::{
     ddi::{
-        class::Dispatch,
+        class::{
+            Dispatch,
+            Passive, //
+        },
         cpu_event::{
             CpuEventCallbacks,
             CreateCpuEventArgs,
@@ -42,7 +45,8 @@ use crate::{
     platform::{
         self,
         Shared,
-        ShortLock, //
+        ShortLock,
+        Word64, //
     }, //
 };
 
@@ -138,10 +142,10 @@ impl Event {
     }
 
     /// Notes something if it is for this event. True if it has to be put on the list.
-    fn note(&self, cause: &Cause, now_ns: u64) -> bool {
+    fn note(&self, cause: &Cause, context: u64, now_ns: u64) -> bool {
         let mut state = self.state.lock();
 
-        if !state.usage.wants(cause) {
+        if state.callbacks.is_none() || !state.usage.wants(cause, context) {
             return false;
         }
 
@@ -182,19 +186,21 @@ impl Event {
     }
 }
 
-/// The events of one device, for whoever finds out what happens to it.
+/// The events of the device of one context, for whoever finds out what happens to it.
 #[derive(Clone)]
-pub(super) struct DeviceEvents {
+pub(super) struct ContextEvents {
     pub(super) device: DeviceCookie,
+    /// What the OS part calls the context; not 0.
+    pub(super) context: u64,
     pub(super) all: Shared<CpuEvents>,
 }
 
-impl DeviceEvents {
-    /// Notes what has happened to the device.
+impl ContextEvents {
+    /// Notes what has happened to the context.
     ///
     /// Context: does not sleep.
     pub(super) fn note(&self, cause: &Cause) {
-        self.all.note(self.device, cause);
+        self.all.note(self.device, self.context, cause);
     }
 }
 
@@ -205,7 +211,12 @@ pub(super) struct CpuEvents {
     /// Those that DpcRoutine has to signal.
     noted: ShortLock<List<Event>>,
     generation: ShortLock<u32>,
+    /// When everybody was told of a lack of memory.
+    pressure_ns: Word64,
 }
+
+/// Not more often than this is everybody told of a lack of memory, which users can bring about.
+const PRESSURE_NS: u64 = 100_000_000;
 
 /// The number that a cookie is, or the place of what a client names.
 fn number(cookie: u64) -> u32 {
@@ -220,6 +231,7 @@ impl CpuEvents {
             devices: platform::short_lock!(Slab::new()?, "soft::CpuEvents::devices")?,
             noted: platform::short_lock!(List::new(), "soft::CpuEvents::noted")?,
             generation: platform::short_lock!(0, "soft::CpuEvents::generation")?,
+            pressure_ns: platform::word64(0),
         })
     }
 
@@ -351,10 +363,10 @@ impl CpuEvents {
         }
     }
 
-    /// Notes what has happened to a device.
+    /// Notes what has happened to a context of a device, or to all of it if that is 0.
     ///
     /// Context: does not sleep.
-    pub(super) fn note(&self, device: DeviceCookie, cause: &Cause) {
+    pub(super) fn note(&self, device: DeviceCookie, context: u64, cause: &Cause) {
         let events = self.events.lock();
         let mut next = {
             let devices = self.devices.lock();
@@ -367,28 +379,84 @@ impl CpuEvents {
 
         while let Some(entry) = next.and_then(|number| events.get(number)) {
             next = entry.after;
-            if entry.event.note(cause, now_ns) {
-                self.noted.lock().push(&entry.event);
-
-                let callbacks = entry.event.state.lock().callbacks.clone();
-
-                // Whoever is on the list will be looked at.
-                if let Some(callbacks) = callbacks {
-                    callbacks.queue_dpc();
-                }
-            }
+            self.tell(&entry.event, context, cause, now_ns);
         }
     }
 
-    /// DpcRoutine: gives some of the signals that are due, and asks to be called again if there
-    /// may be more.
-    pub(super) fn dpc(&self, class: &Dispatch) {
+    fn tell(&self, event: &Shared<Event>, context: u64, cause: &Cause, now_ns: u64) {
+        if !event.note(cause, context, now_ns) {
+            return;
+        }
+        self.noted.lock().push(event);
+
+        let callbacks = event.state.lock().callbacks.clone();
+
+        // Whoever is on the list will be looked at.
+        if let Some(callbacks) = callbacks {
+            callbacks.queue_dpc();
+        }
+    }
+
+    /// Notes what has happened to the whole adapter, in the events of all devices. Users decide how
+    /// many those are, so the lock is held for one at a time.
+    ///
+    /// Context: may sleep.
+    pub(super) fn note_everywhere(&self, cause: &Cause) {
+        let now_ns = platform::now_ns();
+        let mut next = 0;
+
+        loop {
+            let found = {
+                let events = self.events.lock();
+
+                events
+                    .next(next)
+                    .map(|(number, entry)| (number, entry.event.clone()))
+            };
+            let Some((number, event)) = found else {
+                return;
+            };
+
+            self.tell(&event, 0, cause, now_ns);
+            // OVERFLOW: numbers never reach the last one.
+            next = number.saturating_add(1);
+            platform::breathe();
+        }
+    }
+
+    /// There is no room for what somebody wants in memory.
+    ///
+    /// Context: may sleep.
+    pub(super) fn memory_pressure(&self) {
+        let before = platform::load_acquire(&self.pressure_ns);
+        let now_ns = platform::now_ns();
+
+        if before == 0 || now_ns.saturating_sub(before) >= PRESSURE_NS {
+            // Two at the same time may both tell it.
+            platform::store_release(&self.pressure_ns, now_ns);
+            self.note_everywhere(&Cause::MEMORY_PRESSURE);
+        }
+    }
+
+    /// StopDevice: tells everybody, as the last thing that they hear. No DpcRoutine comes any more.
+    ///
+    /// Context: may sleep.
+    pub(super) fn stop(&self, class: &Passive) {
+        self.note_everywhere(&Cause::REMOVED);
+        while self.dpc(&Dispatch::within(class)) {
+            platform::breathe();
+        }
+    }
+
+    /// DpcRoutine: gives some of the signals that are due. True if there may be more: it has asked
+    /// to be called again.
+    pub(super) fn dpc(&self, class: &Dispatch) -> bool {
         let mut left = SIGNALS;
 
         while left != 0 {
             let popped = self.noted.lock().pop();
             let Some((event, due)) = popped else {
-                return;
+                return false;
             };
             let Some(callbacks) = due.callbacks else {
                 continue;
@@ -407,11 +475,11 @@ impl CpuEvents {
                 self.noted.lock().push(&event);
             }
         }
+        true
     }
 
     /// The usage escape, about what a client calls `client`.
     pub(super) fn set_usage(&self, device: DeviceCookie, client: u64, usage: Usage) -> KmdResult {
-        usage.check()?;
         self.with(device, client, |state| state.usage = usage)
     }
 

@@ -11,11 +11,12 @@ use super::{
         Cause,
         Class, //
     },
+    config::NativeInterruptMode,
     context::{
         Context,
         Wish, //
     },
-    cpu_events::DeviceEvents,
+    cpu_events::ContextEvents,
     entries::{
         ContextEntry,
         Entries,
@@ -23,6 +24,10 @@ use super::{
         QueueEntry, //
     },
     native_fences::NativeFences,
+    native_record::{
+        NativeRecord,
+        Signaller, //
+    },
     queue::Queue,
     report::{
         cause_of,
@@ -52,6 +57,10 @@ use crate::{
             SLICE, //
         },
         fences::FenceIndex,
+        log::{
+            Log,
+            LogType, //
+        },
         memory::{
             Physical,
             Place, //
@@ -89,6 +98,8 @@ pub(super) struct Core {
     run_list: RunList,
     entries: Entries,
     status: Status,
+    /// The interrupts of native fences that are still to be raised.
+    native_record: NativeRecord,
     /// In D3 it runs nothing.
     is_off: bool,
 }
@@ -132,6 +143,7 @@ impl Core {
         engine: usize,
         format: Profile,
         native_fences: &Shared<NativeFences>,
+        native_interrupts: NativeInterruptMode,
     ) -> Option<Self> {
         Some(Self {
             // CAST: a few.
@@ -145,6 +157,7 @@ impl Core {
                 engine,
             },
             status: Status::default(),
+            native_record: NativeRecord::new(native_interrupts),
             is_off: false,
         })
     }
@@ -165,7 +178,7 @@ impl Core {
         context: &Shared<Context>,
         pasid: u16,
         callbacks: &Shared<dyn QueueCallbacks>,
-        events: &DeviceEvents,
+        events: &ContextEvents,
     ) -> Option<()> {
         let entry = ContextEntry {
             node: ContextNode::default(),
@@ -232,6 +245,15 @@ impl Core {
         if let Some(entry) = number.and_then(|number| self.entries.queues.get_mut(number)) {
             entry.queue.set_ring(ring);
             entry.empty = None;
+        }
+    }
+
+    /// What a queue does is logged there from now on.
+    pub(super) fn set_log(&mut self, queue: &Queue, ty: LogType, log: Log) {
+        let number = queue.number();
+
+        if let Some(entry) = number.and_then(|number| self.entries.queues.get_mut(number)) {
+            entry.queue.set_log(ty, Some(log));
         }
     }
 
@@ -307,7 +329,8 @@ impl Core {
             queues, contexts, ..
         } = entries;
 
-        queues.iter_mut().all(|entry| {
+        // A loop: with closures, the name of the symbol is too long for tools of the kernel.
+        for entry in queues.iter_mut() {
             let context = entry.node.context();
             let root = context.and_then(|context| contexts.get(context.0));
 
@@ -315,9 +338,13 @@ impl Core {
                 entry.queue.set_root(context.root);
             }
             // What a fault or a reset has stopped never runs again.
-            entry.node.state() == State::Faulted
-                || !entry.object.has_submission() && !engine.has_work(&mut entry.queue, memory)
-        })
+            if entry.node.state() != State::Faulted
+                && (entry.object.has_submission() || engine.has_work(&mut entry.queue, memory))
+            {
+                return false;
+            }
+        }
+        true
     }
 
     /// No work of a context goes on, and the OS part is told so: of the one that ran in the last
@@ -346,6 +373,24 @@ impl Core {
                 reason: 0,
             });
             entry.callbacks.invalidated();
+        }
+    }
+
+    /// The queue that ran in the last slice has not yielded for so many.
+    pub(super) fn note_refusal(&mut self, slices: u64) {
+        let context = self.last_context();
+        let context = context.and_then(|index| self.entries.contexts.get(index.0));
+        let queue = self.status.last;
+        let queue = queue.and_then(|index| self.entries.queues.get(index.0));
+
+        if let (Some(context), Some(queue)) = (context, queue) {
+            context.events.note(&Cause {
+                class: Class::Preemption,
+                node: self.node,
+                queue: queue.object.id,
+                detail: slices,
+                reason: 0,
+            });
         }
     }
 
@@ -591,19 +636,33 @@ impl Core {
         if let Some(context) = context {
             entry.queue.set_root(context.root);
         }
-        self.engine.step(
+        let outcome = self.engine.step(
             &mut entry.queue,
             memory,
             &*self.entries.native_fences,
             &mut Reporter {
-                callbacks: &*entry.callbacks,
+                signaller: Signaller {
+                    callbacks: &*entry.callbacks,
+                    has_logs: entry.object.is_filled_by_process,
+                },
                 events: context.map(|context| &context.events),
                 node: self.node,
                 queue: entry.object.id,
+                native_fences: &self.entries.native_fences,
+                native_record: &mut self.native_record,
             },
             &MonotonicClock,
             SLICE,
-        )
+        );
+
+        self.native_record.raise(
+            &self.entries.native_fences,
+            &Signaller {
+                callbacks: &*entry.callbacks,
+                has_logs: entry.object.is_filled_by_process,
+            },
+        );
+        outcome
     }
 
     /// Tells how a step has ended. What its slice was.

@@ -4,7 +4,7 @@
 
 use super::{
     context::Context,
-    cpu_events::DeviceEvents,
+    cpu_events::ContextEvents,
     native_fences::NativeFences,
     queue::Queue, //
 };
@@ -67,8 +67,10 @@ pub(super) enum Look {
     AfterTrap,
 }
 
-/// How long an engine looks at an empty ring.
-const LINGER_NS: u64 = 20_000;
+/// How long an engine looks at an empty ring: for as long as it takes a process that writes, rings
+/// and waits, again and again. If that is too short, each ring is a fault that wakes up the engine,
+/// and that makes the next one late, too.
+const LINGER_NS: u64 = 50_000;
 
 /// A context, as its engine has it.
 pub(super) struct ContextEntry {
@@ -78,7 +80,7 @@ pub(super) struct ContextEntry {
     pub(super) object: Shared<Context>,
     pub(super) callbacks: Shared<dyn QueueCallbacks>,
     /// Who is told of what happens to its device.
-    pub(super) events: DeviceEvents,
+    pub(super) events: ContextEvents,
 }
 
 impl Arena for Entries {

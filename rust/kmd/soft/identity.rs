@@ -8,11 +8,9 @@ use crate::ddi::caps::{
     Luid, //
 };
 
-/// `D3DKMT_DRIVERVERSION`: WDDM 3.0, the revision whose structures the legacy interface has.
-///
-/// Clients ask for at least 2800. WDDM 3.2 has more than this driver: its native fences have no
-/// logs here, and progress fences of HW queues are monitored ones.
-pub(super) const WDDM_VERSION: u32 = 3000;
+/// `D3DKMT_DRIVERVERSION`: WDDM 3.2, which has native fences and queues that processes fill.
+/// Clients ask for at least 2800.
+pub(super) const WDDM_VERSION: u32 = 3200;
 
 /// The first version that has what this driver cannot do without: monitored fences.
 const OLDEST_WDDM_VERSION: u32 = 2000;

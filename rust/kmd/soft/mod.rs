@@ -22,6 +22,7 @@ mod identity;
 pub mod listed;
 mod memory;
 pub mod native_fences;
+mod native_record;
 mod nodes;
 mod page_tables;
 pub mod polls;
@@ -32,6 +33,7 @@ mod shell;
 
 use crate::{
     ddi::{
+        callbacks::Callbacks,
         caps::{
             AdapterQuery,
             AdapterType,
@@ -54,11 +56,19 @@ use crate::{
             Connected,
             CreateDoorbellArgs, //
         },
+        feature::{
+            DriverInterface,
+            FeatureSupport,
+            OsInterface, //
+        },
         native_fence::{
             self,
             CreateNativeFenceArgs,
             CurrentValueUpdate,
             FenceUpdate,
+            LogBuffer,
+            NativeFenceCaps,
+            NativeFenceFunctions,
             OpenNativeFenceArgs,
             PrivateData, //
         },
@@ -67,6 +77,7 @@ use crate::{
             RootPageTable, //
         },
         power::PowerState,
+        process::CreateProcessArgs,
         queue::{
             NodeStatus,
             Submission,
@@ -91,6 +102,7 @@ use crate::{
             CreateDeviceArgs,
             CreateHwQueueArgs,
             DeviceCookie,
+            DeviceError,
             DoorbellCookie,
             Escape,
             HwQueueCookie,
@@ -101,7 +113,6 @@ use crate::{
             OpenAllocationCookie,
             OpenNativeFenceCookie,
             ProcessCookie,
-            ProcessId,
             Text, //
         },
         Destroy,
@@ -116,14 +127,19 @@ use allocation_data::{
 };
 use cause::{
     Cause,
+    Usage,
     USAGE_SIZE, //
 };
 use commands::Command;
 pub use config::{
     AdapterProfile,
     Config,
-    DoorbellConfig, //
+    DoorbellConfig,
+    FenceAddresses,
+    MonitoredValues,
+    NativeInterruptMode, //
 };
+use recovery::Updates;
 
 /// The name people see.
 const NAME: &str = "opendxg software GPU";
@@ -131,6 +147,12 @@ const NAME: &str = "opendxg software GPU";
 /// `DXGK_FEATURE_HWSCH` and `DXGK_FEATURE_USER_MODE_SUBMISSION`.
 const HWSCH: u32 = 0;
 const USER_MODE_SUBMISSION: u32 = 4;
+
+/// The version that it has of each feature.
+const VERSION: u16 = 1;
+
+/// Bytes between two native fences in a page, unless it is made otherwise.
+const FENCE_STRIDE: u32 = 64;
 
 /// Priority of an allocation: `D3DDDI_ALLOCATIONPRIORITY_NORMAL`.
 const PRIORITY_NORMAL: u32 = 0x7800_0000;
@@ -141,6 +163,14 @@ const KNOWN_ESCAPE: u32 = 1 << 6;
 const KNOWN_ESCAPE_SIZE: usize = 8;
 /// The same with `NoAdapterSynchronization`: nothing is to be waited for, and nothing is.
 const KNOWN_ESCAPE_AT_ONCE: u32 = KNOWN_ESCAPE | (1 << 3);
+
+/// `VirtualMachineData`: the data are those of a guest, which an event of one may have.
+const VIRTUAL_MACHINE_DATA: u32 = 1 << 5;
+
+/// Whether flags are those of an escape that every driver knows.
+fn is_known(flags: u32) -> bool {
+    matches!(flags, KNOWN_ESCAPE | KNOWN_ESCAPE_AT_ONCE)
+}
 
 /// Ticks of the clock in one second.
 const CLOCK_HZ: u64 = 1_000_000_000;
@@ -165,7 +195,13 @@ impl Config {
             && self.local_memory <= self.profile.most_local_memory()
             && (1..=nodes::COUNT).contains(&self.nodes)
             && self.doorbells.is_valid()
+            && self.fence_addresses.is_valid()
+            && self.fence_stride.is_power_of_two()
+            && (8..=4096).contains(&self.fence_stride)
             && identity::is_wddm_version(self.wddm_version)
+            // The CMP does not know which queue it interrupts for.
+            && !(self.monitored_values == MonitoredValues::Shadow
+                && self.native_interrupts.is_optimized())
     }
 }
 
@@ -184,6 +220,10 @@ impl Default for Config {
             use_64kb_pages: false,
             doorbells: DoorbellConfig::default(),
             native_fences: true,
+            native_interrupts: NativeInterruptMode::default(),
+            monitored_values: MonitoredValues::default(),
+            fence_addresses: FenceAddresses::default(),
+            fence_stride: FENCE_STRIDE,
         }
     }
 }
@@ -193,6 +233,8 @@ pub struct SoftKmd {
     config: Config,
     /// The adapter's name, from StartDevice on.
     luid: Luid,
+    /// What it asks the OS part by, from StartDevice on.
+    callbacks: Callbacks,
     /// What runs, from StartDevice on.
     adapter: Option<Adapter>,
 }
@@ -203,6 +245,7 @@ impl SoftKmd {
         Self {
             config,
             luid: Luid::default(),
+            callbacks: Callbacks::NONE,
             adapter: None,
         }
     }
@@ -237,6 +280,11 @@ impl SoftKmd {
             max_escape_size: cause::READ_SIZE as u32,
             physical_adapters: 1,
             nodes: self.config.nodes,
+            native_gpu_fence: self
+                .callbacks
+                .is_feature_enabled(native_fence::FEATURE)
+                .is_some(),
+            optimized_native_fence_interrupt: self.config.native_interrupts.is_optimized(),
             gpu_mmu: page_tables::mmu_caps(&self.config),
             local_memory: self.config.local_memory,
             system_memory: self.config.system_memory,
@@ -252,13 +300,14 @@ impl Kmd for SoftKmd {
             return Err(KmdError::NotSupported);
         }
         self.luid = info.luid;
+        self.callbacks = info.callbacks.clone();
         self.adapter = Some(Adapter::start(&self.config).ok_or(KmdError::NoMemory)?);
         Ok(())
     }
 
-    fn stop_device(&self, _: &Passive) {
+    fn stop_device(&self, class: &Passive) {
         if let Ok(adapter) = self.adapter() {
-            adapter.stop();
+            adapter.stop(class);
         }
     }
 
@@ -267,6 +316,14 @@ impl Kmd for SoftKmd {
             AdapterQuery::DriverCaps(caps) => *caps = self.driver_caps(),
             AdapterQuery::UmdDriverPrivate(out) => {
                 identity::umd_driver_private(&self.config, self.luid, out);
+            }
+            AdapterQuery::NativeFenceCaps(caps) => {
+                *caps = NativeFenceCaps {
+                    stride: self.config.fence_stride,
+                    map_to_gpu_system_process: false,
+                    minimum_address: self.config.fence_addresses.minimum,
+                    maximum_address: self.config.fence_addresses.maximum,
+                };
             }
             AdapterQuery::Segments(segments) => {
                 if let Ok(adapter) = self.adapter() {
@@ -280,20 +337,40 @@ impl Kmd for SoftKmd {
         nodes::metadata(node, self.config.compute_only)
     }
 
-    /// A feature counts as there only once the driver implements it (FEN-113, FEN-115).
-    fn query_feature_support(&self, _: &Passive, feature: u32) -> bool {
-        match feature {
+    /// A feature counts as there only once the driver implements it (FEN-113, FEN-115). None is an
+    /// experiment.
+    fn query_feature_support(&self, _: &Passive, feature: u32, _: bool) -> FeatureSupport {
+        let has = match feature {
             HWSCH | cpu_event::FEATURE => true,
             USER_MODE_SUBMISSION | native_fence::FEATURE => self.config.native_fences,
             _ => false,
+        };
+
+        match has {
+            true => FeatureSupport::versions(VERSION, VERSION),
+            false => FeatureSupport::NONE,
         }
     }
 
-    /// It has no use for addresses of its own.
+    fn query_feature_interface(
+        &self,
+        _: &Passive,
+        feature: u32,
+        version: u16,
+    ) -> KmdResult<DriverInterface> {
+        match self.callbacks.query_feature_interface(feature, version)? {
+            OsInterface::NativeFence(_) => {
+                Ok(DriverInterface::NativeFence(NativeFenceFunctions::ALL))
+            }
+            OsInterface::Plain => Ok(DriverInterface::Plain),
+        }
+    }
+
+    /// It has no use for addresses of its own, and signals no handle.
     fn create_process(
         &self,
         _: &Passive,
-        _: ProcessId,
+        _: &CreateProcessArgs<'_>,
         _: &mut dyn ReserveAddresses,
     ) -> KmdResult<ProcessCookie> {
         self.adapter()?.create_process()
@@ -333,10 +410,12 @@ impl Kmd for SoftKmd {
         self.adapter()?.open_native_fence(fence, device, open)
     }
 
-    fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) {
-        if let Ok(adapter) = self.adapter() {
-            adapter.native_fences.update_monitored_values(updates);
-        }
+    fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {
+        let adapter = self.adapter()?;
+
+        adapter.may_update(Updates::MonitoredValues)?;
+        adapter.native_fences.update_monitored_values(updates);
+        Ok(())
     }
 
     fn update_current_values_from_cpu(
@@ -344,10 +423,23 @@ impl Kmd for SoftKmd {
         _: &Dispatch,
         updates: &[FenceUpdate<'_>],
         how: CurrentValueUpdate,
-    ) {
+    ) -> KmdResult {
+        let adapter = self.adapter()?;
+
+        adapter.may_update(Updates::CurrentValues)?;
+        adapter.native_fences.update_current_values(updates, how);
+        Ok(())
+    }
+
+    fn set_native_fence_log_buffer(&self, _: &Passive, queue: HwQueueCookie, log: &LogBuffer) {
         if let Ok(adapter) = self.adapter() {
-            adapter.native_fences.update_current_values(updates, how);
+            adapter.set_log(queue, log);
         }
+    }
+
+    /// Engines store entries before headers, so that a barrier of the reader is all that it takes.
+    fn update_native_fence_logs(&self, _: &Dispatch, _: &[HwQueueCookie]) {
+        platform::full_fence();
     }
 
     fn dpc_routine(&self, class: &Dispatch) {
@@ -535,11 +627,12 @@ impl Kmd for SoftKmd {
     }
 
     /// Of the known ones the usage of a CPU event; what was kept for one; private commands.
-    fn escape(&self, _: &Passive, escape: &Escape, data: &mut [u8]) -> KmdResult {
+    fn escape(&self, _: &Passive, escape: &Escape<'_>, data: &mut [u8]) -> KmdResult {
         match (escape.flags, data.len()) {
             (KNOWN_ESCAPE, KNOWN_ESCAPE_SIZE) => Err(KmdError::NotSupported),
-            (KNOWN_ESCAPE | KNOWN_ESCAPE_AT_ONCE, USAGE_SIZE) => {
-                let (event, usage) = cause::usage_of(data);
+            (flags, USAGE_SIZE) if is_known(flags & !VIRTUAL_MACHINE_DATA) => {
+                let (event, words) = cause::usage_of(data);
+                let usage = Usage::new(words, self.config.nodes, escape.handles)?;
                 let device = escape.device.ok_or(KmdError::InvalidParameter)?;
 
                 self.adapter()?.cpu_events.set_usage(device, event, usage)
@@ -616,15 +709,24 @@ impl Kmd for SoftKmd {
     }
 
     /// Its memory is that of the machine, and stays.
-    fn notify_device_error(&self, _: &Passive, device: DeviceCookie) {
+    fn notify_device_error(&self, _: &Passive, device: DeviceCookie, why: DeviceError) {
         if let Ok(adapter) = self.adapter() {
-            adapter.cpu_events.note(device, &Cause::MARKED);
+            let cause = Cause::of_device_error(why);
+
+            adapter.cpu_events.note(device, 0, &cause);
+        }
+    }
+
+    fn notify_memory_pressure(&self, _: &Passive) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.cpu_events.memory_pressure();
         }
     }
 
     fn set_power_state(&self, _: &Passive, state: PowerState) {
         if let Ok(adapter) = self.adapter() {
             adapter.set_off(state == PowerState::D3);
+            adapter.cpu_events.note_everywhere(&Cause::of_power(state));
         }
     }
 }

@@ -14,6 +14,7 @@
 
 use super::{
     cmp::ENGINES,
+    config::MonitoredValues,
     listed::{
         List,
         Listed, //
@@ -136,18 +137,23 @@ impl OnEngine {
 const NAMELESS: u32 = u32::MAX;
 
 /// A native fence.
-struct Fence {
+pub struct Fence {
     callbacks: Shared<dyn NativeFenceCallbacks>,
     engines: [Option<Shared<OnEngine>>; ENGINES],
     /// 1 once waits pass and signals store nothing (FEN-104).
     always_signaled: Word32,
+    /// MonitoredValue as the CMP has it.
+    monitored_value: Word64,
 }
+
+/// A fence as a process sees it.
+pub type SeenFence = NativeFence<Shared<Fence>>;
 
 /// A word of a fence, as a process sees it.
 struct Seen {
     va: u64,
     is_current_value: bool,
-    fence: NativeFence,
+    fence: SeenFence,
     /// How many devices have it open.
     opens: u32,
 }
@@ -170,21 +176,21 @@ impl Places {
     }
 
     /// The fence that has a word of this kind there.
-    fn find(&self, va: u64, is_current_value: bool) -> Option<NativeFence> {
+    fn find(&self, va: u64, is_current_value: bool) -> Option<SeenFence> {
         let places = self.0.lock();
         let seen = places.get(name(va))?;
 
-        (seen.va == va && seen.is_current_value == is_current_value).then_some(seen.fence)
+        (seen.va == va && seen.is_current_value == is_current_value).then(|| seen.fence.clone())
     }
 
     /// One more device sees a word; `None` if there is no memory. May sleep.
-    fn add(&self, va: u64, is_current_value: bool, fence: NativeFence) -> Option<()> {
+    fn add(&self, va: u64, is_current_value: bool, fence: &SeenFence) -> Option<()> {
         let name = name(va);
         let mut new = None;
         let mut seen = Some(Seen {
             va,
             is_current_value,
-            fence,
+            fence: fence.clone(),
             opens: 1,
         });
 
@@ -194,7 +200,7 @@ impl Places {
             let mut places = self.0.lock();
 
             if let Some(known) = places.get_mut(name) {
-                let is_same = known.va == va && known.fence == fence;
+                let is_same = known.va == va && known.fence.index == fence.index;
 
                 // OVERFLOW: each is a device.
                 known.opens = known.opens.wrapping_add(u32::from(is_same));
@@ -239,12 +245,14 @@ impl Places {
 struct Open {
     process: u32,
     current_value: u64,
-    fence: NativeFence,
+    monitored_value: u64,
+    fence: FenceIndex,
 }
 
 /// The native fences of an adapter, and its processes.
 pub struct NativeFences {
     bells: [Option<Shared<Bell>>; ENGINES],
+    monitored_values: MonitoredValues,
     processes: SharedSlab<Shared<Places>>,
     fences: SharedSlab<Shared<Fence>>,
     opens: SharedSlab<Open>,
@@ -257,9 +265,13 @@ fn number(cookie: u64) -> u32 {
 
 impl NativeFences {
     /// None, of an adapter with these engines; `None` if there is no memory. May sleep.
-    pub fn new(bells: [Option<Shared<Bell>>; ENGINES]) -> Option<Self> {
+    pub fn new(
+        bells: [Option<Shared<Bell>>; ENGINES],
+        monitored_values: MonitoredValues,
+    ) -> Option<Self> {
         Some(Self {
             bells,
+            monitored_values,
             processes: platform::short_lock!(Slab::new()?, "soft::NativeFences::processes")?,
             fences: platform::short_lock!(Slab::new()?, "soft::NativeFences::fences")?,
             opens: platform::short_lock!(Slab::new()?, "soft::NativeFences::opens")?,
@@ -309,6 +321,7 @@ impl NativeFences {
             callbacks: args.callbacks.clone(),
             engines,
             always_signaled: platform::word32(0),
+            monitored_value: platform::word64(args.monitored_value),
         })
     }
 
@@ -329,24 +342,20 @@ impl NativeFences {
         let index = FenceIndex(number(cookie.0));
         let places = self.places(process).ok_or(KmdError::InvalidParameter)?;
 
-        if self.fence(index).is_none() {
-            return Err(KmdError::InvalidParameter);
-        }
-
-        let fence = NativeFence {
-            index,
-            monitored_value: args.monitored_value,
-        };
+        let fence = self
+            .seen(index, args.monitored_value)
+            .ok_or(KmdError::InvalidParameter)?;
         let open = Open {
             process,
             current_value: args.current_value,
-            fence,
+            monitored_value: args.monitored_value,
+            fence: index,
         };
 
         places
-            .add(args.current_value, true, fence)
+            .add(args.current_value, true, &fence)
             .ok_or(KmdError::NoMemory)?;
-        if places.add(args.monitored_value, false, fence).is_none() {
+        if places.add(args.monitored_value, false, &fence).is_none() {
             places.remove(args.current_value);
             return Err(KmdError::NoMemory);
         }
@@ -369,15 +378,16 @@ impl NativeFences {
         let Open {
             process,
             current_value,
+            monitored_value,
             fence,
         } = removed.object;
 
         if let Some(places) = self.places(process) {
             places.remove(current_value);
-            places.remove(fence.monitored_value);
+            places.remove(monitored_value);
         }
         full_fence();
-        self.stored(fence.index);
+        self.stored(fence);
     }
 
     fn places(&self, process: u32) -> Option<Shared<Places>> {
@@ -386,6 +396,15 @@ impl NativeFences {
 
     fn fence(&self, index: FenceIndex) -> Option<Shared<Fence>> {
         self.fences.lock().get(index.0).cloned()
+    }
+
+    /// A fence as a process sees it that has MonitoredValue there.
+    pub fn seen(&self, index: FenceIndex, monitored_value: u64) -> Option<SeenFence> {
+        Some(NativeFence {
+            index,
+            monitored_value,
+            handle: self.fence(index)?,
+        })
     }
 
     fn on_engine(&self, index: FenceIndex, engine: usize) -> Option<Shared<OnEngine>> {
@@ -412,17 +431,65 @@ impl NativeFences {
         }
     }
 
-    /// UpdateMonitoredValues (FEN-73). The engines read MonitoredValue where it is, so that the
-    /// barrier is all that it takes.
+    /// CurrentValue of the fence was stored, and all processors see that.
+    pub fn stored(&self, index: FenceIndex) {
+        if let Some(fence) = self.fence(index) {
+            self.ring(&fence);
+        }
+    }
+
+    /// Has the engines look whose queues wait for the fence.
+    fn ring(&self, fence: &Fence) {
+        for (bell, on_engine) in self.bells.iter().zip(&fence.engines) {
+            if let (Some(bell), Some(on_engine)) = (bell, on_engine) {
+                if platform::load_acquire(&on_engine.waiting) != 0 {
+                    bell.push(on_engine);
+                }
+            }
+        }
+    }
+
+    /// Raises the interrupt of a fence.
+    pub(super) fn signaled(&self, index: FenceIndex) {
+        if let Some(fence) = self.fence(index) {
+            fence.callbacks.signaled();
+        }
+    }
+
+    /// UpdateMonitoredValues (FEN-73). Where the engines read MonitoredValue in memory, the barrier
+    /// is all that it takes.
     ///
     /// Context: does not sleep.
-    pub(super) fn update_monitored_values(&self, updates: &[FenceUpdate<'_>]) {
+    pub fn update_monitored_values(&self, updates: &[FenceUpdate<'_>]) {
         for update in updates {
             platform::store_release(update.word, update.value);
+            self.copy_monitored_value(update);
         }
         // ORDERING: between steps A3 and A4 of fences.md section 3.4. Pairs with the barrier
         // between a store to CurrentValue and the look at MonitoredValue.
         full_fence();
+        for update in updates {
+            self.look_for(update);
+        }
+    }
+
+    /// Step 1 of FEN-75, if the CMP has copies. Step 2 is the barrier.
+    fn copy_monitored_value(&self, update: &FenceUpdate<'_>) {
+        if self.monitored_values == MonitoredValues::Shadow {
+            if let Some(fence) = self.fence(FenceIndex(number(update.fence.0))) {
+                platform::store_release(&fence.monitored_value, update.value);
+            }
+        }
+    }
+
+    /// Step 3 of FEN-75: an engine that has not seen the copy has stored a value before, and the
+    /// CMP interrupts for it.
+    fn look_for(&self, update: &FenceUpdate<'_>) {
+        if self.monitored_values == MonitoredValues::Shadow
+            && platform::load_acquire(update.current_value) > update.value
+        {
+            self.signaled(FenceIndex(number(update.fence.0)));
+        }
     }
 
     /// UpdateCurrentValuesFromCpu (FEN-102 to FEN-104).
@@ -455,36 +522,26 @@ impl NativeFences {
 }
 
 impl Fences for NativeFences {
-    fn by_current_value(&self, process: u16, va: u64) -> Option<NativeFence> {
+    type Handle = Shared<Fence>;
+
+    fn by_current_value(&self, process: u16, va: u64) -> Option<SeenFence> {
         self.places(process.into())?.find(va, true)
     }
 
-    fn by_monitored_value(&self, process: u16, va: u64) -> Option<NativeFence> {
+    fn by_monitored_value(&self, process: u16, va: u64) -> Option<SeenFence> {
         self.places(process.into())?.find(va, false)
     }
 
-    fn is_always_signaled(&self, index: FenceIndex) -> bool {
-        self.fence(index)
-            .is_some_and(|fence| platform::load32_acquire(&fence.always_signaled) != 0)
+    fn monitored_value(&self, fence: &SeenFence) -> Option<u64> {
+        (self.monitored_values == MonitoredValues::Shadow)
+            .then(|| platform::load_acquire(&fence.handle.monitored_value))
     }
 
-    fn stored(&self, index: FenceIndex) {
-        let Some(fence) = self.fence(index) else {
-            return;
-        };
-
-        for (bell, on_engine) in self.bells.iter().zip(&fence.engines) {
-            if let (Some(bell), Some(on_engine)) = (bell, on_engine) {
-                if platform::load_acquire(&on_engine.waiting) != 0 {
-                    bell.push(on_engine);
-                }
-            }
-        }
+    fn is_always_signaled(&self, fence: &SeenFence) -> bool {
+        platform::load32_acquire(&fence.handle.always_signaled) != 0
     }
 
-    fn signaled(&self, index: FenceIndex) {
-        if let Some(fence) = self.fence(index) {
-            fence.callbacks.signaled();
-        }
+    fn stored(&self, fence: &SeenFence) {
+        self.ring(&fence.handle);
     }
 }

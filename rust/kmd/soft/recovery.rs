@@ -9,6 +9,7 @@ use super::{
         Injection,
         Step, //
     },
+    cause::Cause,
     commands::Command, //
 };
 use crate::{
@@ -23,7 +24,10 @@ use crate::{
             KmdResult, //
         }, //
     },
-    platform, //
+    platform::{
+        self,
+        Word32, //
+    }, //
 };
 
 /// The resets that can be made to fail.
@@ -32,6 +36,18 @@ enum Resets {
     Engine = 1,
     Adapter = 2,
     Restart = 4,
+}
+
+/// The updates of native fences that can be made to fail (FEN-108).
+#[derive(Clone, Copy)]
+pub(super) enum Updates {
+    MonitoredValues = 1,
+    CurrentValues = 2,
+}
+
+/// Replaces a word.
+fn set(word: &Word32, value: u32) {
+    while !platform::cmpxchg(word, platform::load32_acquire(word), value) {}
 }
 
 impl Adapter {
@@ -149,6 +165,11 @@ impl Adapter {
                     shell.wake();
                 }
             }
+            Command::Change(change, value) => {
+                let cause = Cause::of_change(change, value);
+
+                self.cpu_events.note_everywhere(&cause);
+            }
             Command::LoseDevice => {
                 platform::cmpxchg(&self.lost, 0, 1);
                 for shell in self.engines.iter().flatten() {
@@ -165,11 +186,14 @@ impl Adapter {
                     | bit(adapter, Resets::Adapter)
                     | bit(restart, Resets::Restart);
 
-                while !platform::cmpxchg(
-                    &self.failing,
-                    platform::load32_acquire(&self.failing),
-                    bits,
-                ) {}
+                set(&self.failing, bits);
+            }
+            Command::FailUpdates { monitored, current } => {
+                let bit = |fails, update| if fails { update as u32 } else { 0 };
+                let bits =
+                    bit(monitored, Updates::MonitoredValues) | bit(current, Updates::CurrentValues);
+
+                set(&self.failing_updates, bits);
             }
         }
         Ok(())
@@ -185,6 +209,15 @@ impl Adapter {
     /// Whether it is gone: all bits of what is read are set.
     pub(super) fn is_lost(&self) -> bool {
         platform::load32_acquire(&self.lost) != 0
+    }
+
+    /// Fails if updates of this kind are made to fail. Does not sleep.
+    pub(super) fn may_update(&self, update: Updates) -> KmdResult {
+        // CAST: a bit.
+        match platform::load32_acquire(&self.failing_updates) & update as u32 {
+            0 => Ok(()),
+            _ => Err(KmdError::DeviceRemoved),
+        }
     }
 
     /// CAST: a bit.

@@ -7,13 +7,17 @@ use super::{
         Cause,
         Class, //
     },
-    cpu_events::DeviceEvents, //
+    cpu_events::ContextEvents,
+    native_fences::NativeFences,
+    native_record::{
+        NativeRecord,
+        Signaller, //
+    }, //
 };
 use crate::{
     ddi::queue::{
         Fault,
         FaultKind,
-        QueueCallbacks,
         PAGE_FAULT_WRITE, //
     },
     engine::{
@@ -41,16 +45,27 @@ impl Clock for MonotonicClock {
 
 /// Tells what the packets of a queue report: the OS part, and who waits for traps.
 pub(super) struct Reporter<'a> {
-    pub(super) callbacks: &'a dyn QueueCallbacks,
-    pub(super) events: Option<&'a DeviceEvents>,
+    pub(super) signaller: Signaller<'a>,
+    pub(super) events: Option<&'a ContextEvents>,
     pub(super) node: u32,
     pub(super) queue: u64,
+    pub(super) native_fences: &'a NativeFences,
+    pub(super) native_record: &'a mut NativeRecord,
 }
 
 impl Interrupts for Reporter<'_> {
     fn report(&mut self, record: Record) {
         match record {
-            Record::MonitoredFenceSignaled => self.callbacks.monitored_fence_signaled(),
+            Record::MonitoredFenceSignaled if self.native_record.is_legacy() => {
+                let record = self.native_record.nameless(&self.signaller);
+
+                self.signaller.callbacks.native_fence_signaled(record);
+            }
+            Record::MonitoredFenceSignaled => self.signaller.callbacks.monitored_fence_signaled(),
+            Record::NativeFenceSignaled(fence) => {
+                self.native_record
+                    .signaled(fence, self.native_fences, &self.signaller);
+            }
             Record::Trap { class, argument } => {
                 if let Some(events) = self.events {
                     events.note(&Cause {

@@ -14,8 +14,9 @@ use super::{
         Aperture,
         Reached, //
     },
+    config::NativeInterruptMode,
     context::Context,
-    cpu_events::DeviceEvents,
+    cpu_events::ContextEvents,
     engine_core::{
         Core,
         NewQueue,
@@ -44,6 +45,10 @@ use crate::{
     },
     engine::{
         fences::FenceIndex,
+        log::{
+            Log,
+            LogType, //
+        },
         memory::Physical,
         page_table::Profile,
         ring::Ring,
@@ -94,6 +99,7 @@ pub(super) struct AdapterParts {
     pub(super) aperture: Shared<Aperture>,
     pub(super) polls: Shared<Polls>,
     pub(super) native_fences: Shared<NativeFences>,
+    pub(super) native_interrupts: NativeInterruptMode,
 }
 
 /// What the thread has to look at.
@@ -119,7 +125,12 @@ impl Shell {
         parts: &AdapterParts,
         format: Profile,
     ) -> Option<Shared<Self>> {
-        let core = Core::new(number, format, &parts.native_fences)?;
+        let core = Core::new(
+            number,
+            format,
+            &parts.native_fences,
+            parts.native_interrupts,
+        )?;
         let listed = ToLookAt {
             queues: List::new(),
             contexts: List::new(),
@@ -203,6 +214,12 @@ impl Shell {
         self.core.lock().set_ring(queue, ring);
     }
 
+    /// What a queue does is logged there from now on. On return nothing is logged in an older log.
+    /// May sleep.
+    pub(super) fn set_log(&self, queue: &Queue, ty: LogType, log: Log) {
+        self.core.lock().set_log(queue, ty, log);
+    }
+
     /// A context is to be suspended or resumed.
     ///
     /// Context: does not sleep.
@@ -240,7 +257,7 @@ impl Shell {
         context: &Shared<Context>,
         pasid: u16,
         callbacks: &Shared<dyn QueueCallbacks>,
-        events: &DeviceEvents,
+        events: &ContextEvents,
     ) -> Option<()> {
         self.with_room(Core::contexts)?
             .add_context(context, pasid, callbacks, events)?;
@@ -418,7 +435,9 @@ impl Shell {
         let asked = self.answers.asked();
         let turn = self.turn_with_core();
 
-        self.answers.obey(asked);
+        if let Some(slices) = self.answers.obey(asked, !matches!(turn, Turn::Idle(_))) {
+            self.core.lock().note_refusal(slices);
+        }
         turn
     }
 

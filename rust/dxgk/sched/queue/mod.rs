@@ -82,6 +82,10 @@ use kernel::{
     new_work,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         ArcBorrow,
         Mutex,
@@ -143,6 +147,8 @@ pub(crate) struct Queue {
     watched: Watched,
     #[pin]
     watch: DelayedWork<Queue, WATCH>,
+    /// What interrupts of native fences call its logs; 0 if it has none.
+    pub(in crate::dxgk) log_number: Atomic<u32>,
     _charge: Charge,
 }
 
@@ -212,6 +218,7 @@ impl Queue {
                 handed_over <- new_work!("Queue::handed_over"),
                 watched: Watched::new(),
                 watch <- new_delayed_work!("Queue::watch"),
+                log_number: Atomic::new(0),
                 _charge: charge,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -330,6 +337,19 @@ impl Told for Queue {
         if self.is_filled_by_process {
             self.watch();
         }
+    }
+
+    fn monitored_fence_signaled(&self) {
+        self.adapter().native_interrupts.legacy_interrupt();
+    }
+
+    fn native_fence_signaled(&self, names_queue: bool) {
+        let logs = names_queue.then(|| self.log_number.load(Relaxed));
+        let id = if names_queue { self.id } else { 0 };
+
+        self.adapter()
+            .native_interrupts
+            .signaled_by(self.node, id, logs);
     }
 
     fn engine_state_changed(&self, state: EngineState) {

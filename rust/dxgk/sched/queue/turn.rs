@@ -21,11 +21,15 @@ use crate::{
     dxgk::sched::{
         callbacks::Kick,
         last_faults::LastFault,
+        signal::QueuedSignal,
         wait::Begin, //
     },
     sys::{
         dma_fence::Signalling,
-        trace,
+        trace::{
+            self,
+            FenceOperation, //
+        },
         work, //
     }, //
 };
@@ -113,7 +117,7 @@ impl Queue {
                     }
                     self.adapter().power.wake_for_work();
                 }
-                Step::Signal(signal, _) => signal.reached(),
+                Step::Signal(signal, _) => signal.reached(self.adapter().id),
                 Step::Export(point, is_over) => self.export_ends(point, is_over),
                 Step::Begin(number, begin) => self.begin(number, begin),
                 Step::Discard(items) => Self::discard(items),
@@ -144,7 +148,20 @@ impl Queue {
             None if was_blocked => trace::unblock(self.id),
             _ => {}
         }
+        drop(state);
+        if let Step::Signal(signal, _) = &step {
+            self.tell_signal(signal);
+        }
         step
+    }
+
+    /// It is the turn of a signal.
+    fn tell_signal(&self, signal: &QueuedSignal) {
+        if trace::shows_fence_operations() {
+            for (fence, value) in signal.fences() {
+                trace::fence_done(self.id, fence, value, FenceOperation::Signal);
+            }
+        }
     }
 
     /// Leaves the next step to the module's worker, and the turn with it.

@@ -21,7 +21,10 @@ use crate::{
     error::Status,
     logic::allocation_properties::Update, //
 };
-use kernel::sync::atomic::Relaxed;
+use kernel::sync::{
+    atomic::Relaxed,
+    Arc, //
+};
 
 /// What has become of a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +54,7 @@ impl AllocationMemory {
     ///
     /// Context: a system call that is charged, no locks held.
     pub(in crate::dxgk::vidmm) fn change(
-        &self,
+        self: &Arc<Self>,
         memory: &AdapterMemory,
         update: &Update,
     ) -> Result<Changed, Shortage> {
@@ -71,9 +74,11 @@ impl AllocationMemory {
 
         if !site.differs(&turn.site) {
             turn.site = site;
-            if properties.unmoveable {
-                self.state.lock().leave_idle();
-            }
+
+            let mut state = self.state.lock();
+
+            state.unmoveable = properties.unmoveable;
+            self.relist(&mut state);
             return Ok(Changed::Done);
         }
 
@@ -105,8 +110,10 @@ impl AllocationMemory {
 
         {
             // Whoever counts does so before, in the old group, or after, in the new one.
-            let state = self.state.lock();
+            let mut state = self.state.lock();
             let before = self.usage();
+
+            state.unmoveable = properties.unmoveable;
 
             self.group.store(new.site.group(), Relaxed);
             self.wants_64kb.store(new.site.wants_64kb_pages(), Relaxed);

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, fmt::Debug};
 
 use crate::{
     ddi::{
+        callbacks::{Callbacks, Record},
         caps::{
             AdapterQuery, AdapterType, BusAddress, DeviceIds, DriverCaps, EngineType, Luid,
             NodeMetadata, StartInfo,
@@ -23,6 +24,8 @@ use crate::{
     logic::{
         adapter_info::{self, filter::Filter, Asked, Refusal},
         feature::FeatureSet,
+        feature_agreement::Agreed,
+        feature_overrides::Overrides,
     },
     platform::Shared,
 };
@@ -47,18 +50,26 @@ type Answers = BTreeMap<u32, Result<Vec<u8>, Refusal>>;
 /// Every answer of an adapter, asked for what exists wherever a payload names something.
 fn answers(kmd: impl Kmd + 'static) -> (DriverCaps, Answers) {
     let class = &Passive::here();
+    let record = Record::new().unwrap();
     let info = StartInfo {
         luid: Luid::default(),
+        callbacks: Callbacks::of(&record),
     };
     let port = Port::start(Box::new(kmd), class, &info).unwrap();
     let kmd = &*port.enter().unwrap();
+    let features = Agreed::with(&Overrides::NONE, |id, experimental| {
+        kmd.query_feature_support(class, id, experimental)
+    });
     let mut caps = DriverCaps::default();
 
+    for (id, version) in features.each() {
+        record.enable(id, version);
+    }
     kmd.query_adapter_info(class, AdapterQuery::DriverCaps(&mut caps));
 
     let asked = Asked {
         caps: &caps,
-        features: FeatureSet::supported(|id| kmd.query_feature_support(class, id)),
+        features: features.enabled(),
         kmd,
         class,
     };
@@ -120,7 +131,7 @@ fn wddm_1_3(bit: u32) -> Vec<(u32, Told)> {
 
 /// The same of WDDM_2_0_CAPS.
 fn wddm_2_0(bit: u32) -> Vec<(u32, Told)> {
-    at(&[24], 0, &(0b10_0110u32 ^ (1 << bit)).to_le_bytes())
+    at(&[24], 0, &(0b10_0111u32 ^ (1 << bit)).to_le_bytes())
 }
 
 /// One of the IDs of a device is 7.
@@ -209,7 +220,7 @@ fn facts() -> Vec<Fact<DriverCaps>> {
             at(&[17, 58], 0, &[7, 0, 0, 0])),
         ("preemption.compute", |caps| caps.preemption.compute = 7,
             at(&[17, 58], 4, &[7, 0, 0, 0])),
-        ("no_64_bit_atomics", |caps| caps.no_64_bit_atomics = false, wddm_2_0(0)),
+        ("no_64_bit_atomics", |caps| caps.no_64_bit_atomics = true, wddm_2_0(0)),
         ("surprise_removal", |caps| caps.surprise_removal = false, wddm_2_0(5)),
         ("cross_adapter_tier", |caps| caps.cross_adapter_tier = 0,
             both(at(&[76], 0, &[0; 4]), wddm_1_3(5))),
@@ -233,7 +244,9 @@ fn facts() -> Vec<Fact<DriverCaps>> {
 }
 
 /// Facts that other calls than QueryAdapterInfo are about.
-const ELSEWHERE: [&str; 12] = [
+const ELSEWHERE: [&str; 14] = [
+    "native_gpu_fence",
+    "optimized_native_fence_interrupt",
     "standard_data_size",
     "context_data_size",
     "max_escape_size",
@@ -250,7 +263,9 @@ const ELSEWHERE: [&str; 12] = [
 
 /// Facts that both have in common: the OS part accepts nothing else yet, or they are off unless a
 /// test asks the double for them.
-const ALIKE: [&str; 6] = [
+const ALIKE: [&str; 8] = [
+    "no_64_bit_atomics",
+    "optimized_native_fence_interrupt",
     "gpu_mmu.page_table_update_mode",
     "gpu_mmu.page_table_update_require_address_space_idle",
     "gpu_mmu.invalid_tlb_entries_not_cached",
@@ -490,14 +505,14 @@ fn gpu_1_a_software_adapter_is_as_configured() {
         &answers(SoftKmd::add_device(config)).1,
         &with(&before, told),
     );
-    for wddm_version in [0, 1300, 1900, 1999, 2050, 2999, 3001, 3100, u32::MAX] {
+    for wddm_version in [0, 1300, 1900, 1999, 2050, 2999, 3001, 3300, u32::MAX] {
         assert!(!Config {
             wddm_version,
             ..config
         }
         .is_valid());
     }
-    for wddm_version in (2000..=3000).step_by(100) {
+    for wddm_version in (2000..=3200).step_by(100) {
         assert!(Config {
             wddm_version,
             ..config

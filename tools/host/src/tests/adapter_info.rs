@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use crate::{
     ddi::{
-        caps::{AdapterQuery, DriverCaps, GpuMmuCaps, Luid, StartInfo},
+        callbacks::{Callbacks, Record},
+        caps::{DriverCaps, GpuMmuCaps, Luid, StartInfo},
         class::Passive,
         Kmd,
     },
@@ -14,6 +15,8 @@ use crate::{
     logic::{
         adapter_info::{self, Asked, Refusal, Size},
         feature::{self, FeatureSet},
+        feature_overrides::Overrides,
+        start_rules,
     },
 };
 
@@ -80,17 +83,18 @@ impl Adapter {
             index,
             ..Config::default()
         });
-        let mut caps = DriverCaps::default();
+        let record = Record::new().unwrap();
+        let callbacks = Callbacks::of(&record);
 
-        kmd.start_device(&class, &StartInfo { luid }).unwrap();
-        kmd.query_adapter_info(&class, AdapterQuery::DriverCaps(&mut caps));
+        kmd.start_device(&class, &StartInfo { luid, callbacks })
+            .unwrap();
 
-        let features = FeatureSet::supported(|id| kmd.query_feature_support(&class, id));
+        let answers = start_rules::ask(&kmd, &class, &record, &Overrides::NONE).unwrap();
 
         Self {
             kmd,
-            caps,
-            features,
+            caps: answers.caps,
+            features: answers.features.enabled(),
         }
     }
 }
@@ -248,11 +252,11 @@ fn there_is_one_physical_adapter() {
     }
 }
 
-/// NVIDIA/libnvidia-container wants at least 2800; 3000 is what the structures are.
+/// NVIDIA/libnvidia-container wants at least 2800; native fences are of 3200.
 #[test]
-fn driver_version_is_wddm_3_0() {
+fn driver_version_is_wddm_3_2() {
     for ty in [13, 56] {
-        assert_eq!(dword(&ask(&soft(), ty).unwrap(), 0), 3000);
+        assert_eq!(dword(&ask(&soft(), ty).unwrap(), 0), 3200);
     }
 }
 

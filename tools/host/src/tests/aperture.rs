@@ -25,9 +25,7 @@ use crate::{
     platform::{self, Shared},
 };
 
-const INFO: StartInfo = StartInfo {
-    luid: Luid { low: 1, high: 2 },
-};
+const INFO: StartInfo = StartInfo::of(Luid { low: 1, high: 2 });
 
 /// The aperture of the double.
 const APERTURE: u32 = 1;

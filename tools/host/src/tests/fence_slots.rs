@@ -8,7 +8,7 @@ use crate::logic::fence_slots::{FenceSlots, SLOTS};
 
 #[test]
 fn fen_12_a_place_is_used_again_after_a_check() {
-    let mut slots = FenceSlots::with_first_taken();
+    let mut slots = FenceSlots::with_first_taken(SLOTS);
     let all: Vec<_> = std::iter::from_fn(|| slots.take(0)).collect();
 
     assert_eq!(all, (1..SLOTS).collect::<Vec<_>>());
@@ -45,7 +45,7 @@ fn fen_12_a_place_is_used_again_after_a_check() {
 /// A check that takes long says nothing of a place that was used and came back meanwhile.
 #[test]
 fn fen_12_two_checks_share_no_place() {
-    let mut slots = FenceSlots::with_first_taken();
+    let mut slots = FenceSlots::with_first_taken(SLOTS);
 
     slots.put(0);
 
@@ -64,7 +64,7 @@ fn fen_12_two_checks_share_no_place() {
 /// A place that is free waits for a check once the mapping has been copied.
 #[test]
 fn fen_12_a_copy_makes_free_places_stale() {
-    let mut slots = FenceSlots::with_first_taken();
+    let mut slots = FenceSlots::with_first_taken(SLOTS);
 
     assert_eq!(slots.take(1), None);
 
@@ -126,7 +126,7 @@ proptest! {
     /// fence becomes free only by a check that began after the fence went.
     #[test]
     fn fen_12_a_place_has_one_fence_and_rests(steps in steps()) {
-        let mut slots = FenceSlots::with_first_taken();
+        let mut slots = FenceSlots::with_first_taken(SLOTS);
         let mut places = [Place::Free(0); SLOTS as usize];
         let mut checks = [None; CHECKS];
         let mut copies = 0;
@@ -170,5 +170,26 @@ proptest! {
                 Step::Put(_) | Step::Begin(_) => {}
             }
         }
+    }
+}
+
+/// FEN-61: a page has as many places as fit at the distance of its fences.
+#[test]
+fn fen_61_a_page_with_fewer_places() {
+    for places in [1, 2, 32, 63, SLOTS] {
+        let mut slots = FenceSlots::with_first_taken(places);
+        let all: Vec<_> = std::iter::from_fn(|| slots.take(0)).collect();
+
+        assert_eq!(all, (1..places).collect::<Vec<_>>());
+        assert!(!slots.has_free() && !slots.has_stale());
+        slots.put(places - 1);
+
+        let check = slots.begin_check(0);
+
+        slots.end_check(check, true);
+        assert_eq!([slots.take(0), slots.take(0)], [Some(places - 1), None]);
+        // The mapping has changed.
+        assert_eq!(slots.take(1), None);
+        assert!(!slots.has_stale());
     }
 }

@@ -23,7 +23,10 @@ use std::sync::{atomic::fence, Mutex, MutexGuard};
 use crate::{
     logic::{
         wait_set::{Mode, WaitEnd, WaitSet},
-        waiters::{EnqueueResult, MonitoredValue, Sweep, WaitKey, WaitMap, Waiters, WouldRewind},
+        waiters::{
+            CurrentValue, EnqueueResult, MonitoredValue, Sweep, WaitKey, WaitMap, Waiters,
+            WouldRewind,
+        },
     },
     platform::{load_acquire, word64, Word64},
 };
@@ -218,7 +221,12 @@ impl Fence {
 
     /// AlwaysSignaled.
     pub(super) fn always_signal(&self) {
-        let mut rest = self.lock().always_signal(&self.current).flatten();
+        self.always_signal_by(&self.current);
+    }
+
+    /// The same for a value that is stored in another way.
+    pub(super) fn always_signal_by(&self, current: &impl CurrentValue) {
+        let mut rest = self.lock().always_signal(current).flatten();
 
         while let Some(sweep) = rest {
             rest = self.continue_signal(sweep);
@@ -242,6 +250,24 @@ impl Fence {
             fence(SeqCst);
         }
         if value > monitored.load(Relaxed) {
+            self.interrupt(monitored);
+        }
+    }
+
+    /// The same of an engine whose store leaves the store buffer after it has decided (FEN-73).
+    #[cfg(loom)]
+    pub(super) fn engine_signal_late(&self, monitored: &Word64, value: u64, redecides: bool) {
+        let before = monitored.load(Relaxed);
+
+        self.current.store(value, Relaxed);
+        fence(SeqCst);
+
+        let decides = match redecides {
+            true => monitored.load(Relaxed),
+            false => before,
+        };
+
+        if value > decides {
             self.interrupt(monitored);
         }
     }

@@ -423,7 +423,7 @@ fn an_engine_signals(barriers: [bool; 2]) {
 
 /// FEN-72: nobody is left behind.
 #[test]
-fn fen_76_an_engine_against_a_registration() {
+fn fen_71_fen_76_fen_77_an_engine_against_a_registration() {
     explore(|| an_engine_signals([true, true]));
 }
 
@@ -439,6 +439,35 @@ fn mutant_fen_77_the_engine_has_no_barrier() {
 #[should_panic]
 fn mutant_fen_77_the_second_look_has_no_barrier() {
     explore(|| an_engine_signals([true, false]));
+}
+
+/// FEN-73: an engine decides before its store has left the store buffer, which may be after
+/// MonitoredValue was changed. `redecides`: it looks at MonitoredValue again then.
+fn an_engine_stores_late(redecides: bool) {
+    let fence = Fence::new(0);
+    let monitored = Arc::new(word64(NOBODY_WAITS));
+    let engine = {
+        let (fence, monitored) = (fence.clone(), monitored.clone());
+
+        spawn(move || fence.engine_signal_late(&monitored, 1, redecides))
+    };
+    let wait = Wait::start(Any, &[(&fence, 1)]);
+
+    fence.monitor(&monitored, true);
+    engine.join().unwrap();
+    assert_satisfied(&wait, &[&fence]);
+}
+
+#[test]
+fn fen_73_a_store_that_is_late_is_decided_again() {
+    explore(|| an_engine_stores_late(true));
+}
+
+/// FEN-73: a store that UpdateMonitoredValues has not waited for, decided by the old value.
+#[test]
+#[should_panic]
+fn mutant_fen_73_a_store_that_is_late_is_not_decided_again() {
+    explore(|| an_engine_stores_late(false));
 }
 
 /// FEN-72: two engines and a wait that is queued between them.
@@ -494,6 +523,41 @@ fn fen_86_a_cancelled_wait_against_an_engine() {
         assert_satisfied(&waits[1], &[&fence]);
         assert_eq!(load_acquire(&monitored), NOBODY_WAITS, "FEN-80 (e)");
     });
+}
+
+/// The last waiter gives up while an engine stores less than it waits for. `updates`:
+/// MonitoredValue follows.
+fn the_last_waiter_leaves(updates: bool) {
+    let fence = Fence::new(0);
+    let monitored = Arc::new(word64(NOBODY_WAITS));
+    let wait = Wait::start(Any, &[(&fence, 5)]);
+
+    fence.monitor(&monitored, true);
+
+    let engine = {
+        let (fence, monitored) = (fence.clone(), monitored.clone());
+
+        spawn(move || fence.engine_signal(&monitored, 2, true))
+    };
+
+    wait.cancel();
+    if updates {
+        fence.monitor(&monitored, true);
+    }
+    engine.join().unwrap();
+    assert_eq!(load_acquire(&monitored), NOBODY_WAITS, "FEN-80 (e)");
+}
+
+#[test]
+fn fen_80_the_last_waiter_leaves() {
+    explore(|| the_last_waiter_leaves(true));
+}
+
+/// FEN-86: without the update by who leaves.
+#[test]
+#[should_panic(expected = "FEN-80 (e)")]
+fn mutant_fen_86_a_waiter_that_leaves_changes_nothing() {
+    explore(|| the_last_waiter_leaves(false));
 }
 
 /// Both fences of a wait for any go at once: the wait ends exactly once.

@@ -26,6 +26,8 @@ mod aperture;
 #[cfg(not(loom))]
 mod attribute_rules;
 #[cfg(not(loom))]
+mod border;
+#[cfg(not(loom))]
 mod bucket_map;
 #[cfg(not(loom))]
 mod changes;
@@ -41,6 +43,10 @@ mod digest;
 mod doorbell;
 #[cfg(not(loom))]
 mod feature;
+#[cfg(not(loom))]
+mod feature_overrides;
+#[cfg(not(loom))]
+mod fence_log;
 #[cfg(not(loom))]
 mod fence_slots;
 #[cfg(not(loom))]
@@ -61,7 +67,9 @@ mod handle_tree;
 mod index_map;
 #[cfg(not(loom))]
 mod info_rules;
+mod interrupt_record;
 #[cfg(not(loom))]
+mod kept_pages;
 mod kept_reports;
 #[cfg(not(loom))]
 mod keyed_mutex_rules;
@@ -81,12 +89,15 @@ mod name;
 mod name_mode;
 #[cfg(loom)]
 mod native_fences;
+mod notice_rules;
+mod offer_rules;
 mod open_rules;
 #[cfg(not(loom))]
 mod page_levels;
 #[cfg(not(loom))]
 mod paging_rules;
 #[cfg(not(loom))]
+mod propagation;
 mod queued_sync_rules;
 #[cfg(not(loom))]
 mod quota;
@@ -102,6 +113,8 @@ mod sharing;
 mod signals;
 #[cfg(not(loom))]
 mod soft_gpu;
+#[cfg(not(loom))]
+mod start_rules;
 #[cfg(not(loom))]
 mod submission_order;
 #[cfg(not(loom))]

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! All interleavings of a store to CurrentValue and of a queue that begins to wait for it (GPU-53,
-//! M19, M20).
+//! M19, M20), also on another adapter (FEN-138, M21, M28).
 
-use loom::{sync::Arc, thread::spawn};
+use loom::{
+    sync::{
+        atomic::{
+            fence,
+            Ordering::{Relaxed, SeqCst},
+        },
+        Arc, Mutex,
+    },
+    thread::spawn,
+};
 
 use super::interleavings::explore_within;
 use crate::ddi::native_fence::{
@@ -14,12 +23,21 @@ use crate::engine::fences::{FenceIndex, Fences};
 use crate::engine::run_list::List;
 use crate::kmd::soft::cmp::ENGINES;
 use crate::kmd::soft::native_fences::{Bell, NativeFences};
-use crate::platform::{full_fence, load_acquire, store_release, word64, Shared, Word64};
+use crate::kmd::soft::MonitoredValues;
+use crate::platform::{
+    cmpxchg, fetch_add, full_fence, load32_acquire, load_acquire, store_release, word32, word64,
+    Shared, Word32, Word64,
+};
 
-struct Nobody;
+/// Counts interrupts.
+struct Interrupts(Word32);
 
-impl NativeFenceCallbacks for Nobody {
-    fn signaled(&self) {}
+impl NativeFenceCallbacks for Interrupts {
+    fn signaled(&self) {
+        fetch_add(&self.0, 1);
+    }
+
+    fn destroyed(&self) {}
 }
 
 /// A fence, and the engine with a queue that waits for 1.
@@ -28,20 +46,28 @@ struct Scene {
     bell: Shared<Bell>,
     fence: NativeFenceCookie,
     current: Word64,
+    monitored: Word64,
+    interrupts: Shared<Interrupts>,
 }
 
 impl Scene {
     fn new() -> Arc<Self> {
+        Self::with(MonitoredValues::Direct)
+    }
+
+    fn with(monitored_values: MonitoredValues) -> Arc<Self> {
         let bell = Bell::new().unwrap();
         let mut bells = [const { None }; ENGINES];
 
         bells[0] = Some(bell.clone());
 
-        let fences = NativeFences::new(bells).unwrap();
-        let callbacks: Shared<dyn NativeFenceCallbacks> = Shared::new(Nobody);
+        let fences = NativeFences::new(bells, monitored_values).unwrap();
+        let interrupts = Shared::new(Interrupts(word32(0)));
+        let callbacks: Shared<dyn NativeFenceCallbacks> = interrupts.clone();
         let args = CreateNativeFenceArgs {
             id: NativeFenceId(1),
             callbacks: &callbacks,
+            monitored_value: u64::MAX,
         };
         let fence = fences.create(&args).unwrap();
 
@@ -50,6 +76,8 @@ impl Scene {
             bell,
             fence,
             current: word64(0),
+            monitored: word64(u64::MAX),
+            interrupts,
         })
     }
 
@@ -74,6 +102,7 @@ impl Scene {
             fence: self.fence,
             value: 1,
             word: &self.current,
+            current_value: &self.current,
         };
 
         self.fences.update_current_values(&[update], how);
@@ -133,4 +162,286 @@ fn mutant_gpu_53_the_other_engine_has_no_barrier() {
 #[should_panic(expected = "it sleeps")]
 fn mutant_gpu_53_the_second_look_has_no_barrier() {
     explore(false, |scene| scene.update(CurrentValueUpdate::Store));
+}
+
+/// An engine signals 1 while the first one begins to wait for that on the CPU, and the CMP has a
+/// copy of MonitoredValue: one of the two interrupts. `barrier` is that of the engine.
+fn shadow(barrier: bool) {
+    explore_within(Some(3), move || {
+        let scene = Scene::with(MonitoredValues::Shadow);
+        let engine = {
+            let scene = scene.clone();
+
+            spawn(move || {
+                store_release(&scene.current, 1);
+                if barrier {
+                    full_fence();
+                }
+                let fence = scene.fences.seen(scene.index(), 0).unwrap();
+
+                if scene.fences.monitored_value(&fence).unwrap() < 1 {
+                    scene.interrupts.signaled();
+                }
+            })
+        };
+        let update = FenceUpdate {
+            fence: scene.fence,
+            value: 0,
+            word: &scene.monitored,
+            current_value: &scene.current,
+        };
+
+        scene.fences.update_monitored_values(&[update]);
+        engine.join().unwrap();
+        assert!(
+            load32_acquire(&scene.interrupts.0) != 0,
+            "nobody interrupts"
+        );
+    });
+}
+
+#[test]
+fn fen_75_gpu_57_a_copy_of_monitored_value_against_an_engine() {
+    shadow(true);
+}
+
+/// Without the barrier of the engine.
+#[test]
+#[should_panic(expected = "nobody interrupts")]
+fn mutant_fen_75_the_engine_has_no_barrier() {
+    shadow(false);
+}
+
+/// A process plays the GPU, with relaxed accesses and a full fence of its own: it signals 1 while
+/// the kernel runs UpdateMonitoredValues, because somebody begins to wait for that. One of the two
+/// sees the other. `fenced`: it has the fence.
+fn process(fenced: bool) {
+    explore_within(Some(3), move || {
+        let scene = Scene::new();
+        let gpu = {
+            let scene = scene.clone();
+
+            spawn(move || {
+                scene.current.store(1, Relaxed);
+                if fenced {
+                    fence(SeqCst);
+                }
+                scene.monitored.load(Relaxed)
+            })
+        };
+        let update = FenceUpdate {
+            fence: scene.fence,
+            value: 0,
+            word: &scene.monitored,
+            current_value: &scene.current,
+        };
+
+        scene.fences.update_monitored_values(&[update]);
+
+        let sample = scene.current.load(Relaxed);
+        let monitored_value = gpu.join().unwrap();
+
+        assert!(sample >= 1 || monitored_value < 1, "nobody knows");
+    });
+}
+
+#[test]
+fn fen_78_a_process_plays_the_gpu() {
+    process(true);
+}
+
+/// FEN-78: without the fence of the process.
+#[test]
+#[should_panic(expected = "nobody knows")]
+fn mutant_fen_78_the_process_has_no_fence() {
+    process(false);
+}
+
+/// Two adapters that have one fence, whose CurrentValue is one word. Each has a queue that waits
+/// for 1.
+struct Pair {
+    adapters: [Arc<Scene>; 2],
+    current: Word64,
+}
+
+impl Pair {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            adapters: [Scene::new(), Scene::new()],
+            current: word64(0),
+        })
+    }
+
+    fn note(&self, adapter: usize) {
+        let scene = &self.adapters[adapter];
+        let update = FenceUpdate {
+            fence: scene.fence,
+            value: 1,
+            word: &self.current,
+            current_value: &self.current,
+        };
+        let how = CurrentValueUpdate::NotificationOnly;
+
+        scene.fences.update_current_values(&[update], how);
+    }
+
+    /// An engine of this adapter stores a value: its own queues meet it by themselves (FEN-139).
+    fn store(&self, adapter: usize, value: u64) {
+        let scene = &self.adapters[adapter];
+
+        store_release(&self.current, value);
+        full_fence();
+        scene.fences.stored(scene.index());
+    }
+
+    /// The queue of this adapter begins to wait; whether it goes on.
+    fn block(&self, adapter: usize) -> bool {
+        let scene = &self.adapters[adapter];
+        let queues = List::from_word((1 << 32) | 1);
+
+        scene.fences.set_waiting(scene.index(), 0, queues);
+        full_fence();
+        load_acquire(&self.current) >= 1
+    }
+
+    fn has_bell(&self, adapter: usize) -> bool {
+        self.adapters[adapter].bell.pop().is_some()
+    }
+}
+
+/// M20: the worker of the first adapter tells the second one what an engine has stored.
+#[test]
+fn m20_fen_138_a_signal_of_another_adapter_against_a_queue_that_begins_to_wait() {
+    explore_within(Some(3), || {
+        let pair = Pair::new();
+        let raised = Arc::new(word32(0));
+        let engine = {
+            let (pair, raised) = (pair.clone(), raised.clone());
+
+            spawn(move || {
+                pair.store(0, 1);
+                cmpxchg(&raised, 0, 1);
+            })
+        };
+        let worker = {
+            let (pair, raised) = (pair.clone(), raised.clone());
+
+            spawn(move || {
+                let is_raised = load32_acquire(&raised) == 1;
+
+                if is_raised {
+                    pair.note(1);
+                }
+                is_raised
+            })
+        };
+        let goes_on = pair.block(1);
+
+        engine.join().unwrap();
+        // The interrupt is there until somebody has looked.
+        if !worker.join().unwrap() {
+            pair.note(1);
+        }
+        assert!(goes_on || pair.has_bell(1), "it sleeps");
+    });
+}
+
+/// FEN-139: nobody of the OS part does anything.
+#[test]
+fn fen_139_the_engines_of_one_adapter_meet_without_the_cpu() {
+    explore_within(Some(3), || {
+        let pair = Pair::new();
+        let engine = {
+            let pair = pair.clone();
+
+            spawn(move || pair.store(0, 1))
+        };
+        let goes_on = pair.block(0);
+
+        engine.join().unwrap();
+        assert!(goes_on || pair.has_bell(0), "it sleeps");
+        // The other adapter was not told.
+        assert!(!pair.has_bell(1));
+    });
+}
+
+/// M21: engines of both adapters signal at once, and both are propagated. No queue sleeps, and it
+/// ends there: a notification stores nothing and interrupts nobody.
+#[test]
+fn m21_both_adapters_signal_at_once() {
+    explore_within(Some(2), || {
+        let pair = Pair::new();
+        let signallers = [0, 1].map(|adapter| {
+            let pair = pair.clone();
+
+            spawn(move || {
+                pair.store(adapter, adapter as u64 + 1);
+                pair.note(1 - adapter);
+            })
+        });
+        let goes_on = [pair.block(0), pair.block(1)];
+
+        for signaller in signallers {
+            signaller.join().unwrap();
+        }
+        for (adapter, goes_on) in goes_on.into_iter().enumerate() {
+            assert!(goes_on || pair.has_bell(adapter), "it sleeps");
+        }
+        assert!([1, 2].contains(&load_acquire(&pair.current)));
+    });
+}
+
+/// M28: a device of the second adapter opens the fence, and waits, while somebody signals, who
+/// looks up under a lock where it is open.
+fn explore_opening(signal: fn(&Pair, &Mutex<bool>)) {
+    explore_within(Some(3), move || {
+        let pair = Pair::new();
+        let is_open = Arc::new(Mutex::new(false));
+        let signaller = {
+            let (pair, is_open) = (pair.clone(), is_open.clone());
+
+            spawn(move || signal(&pair, &is_open))
+        };
+
+        *is_open.lock().unwrap() = true;
+
+        let goes_on = pair.block(1);
+
+        signaller.join().unwrap();
+        assert!(goes_on || pair.has_bell(1), "it sleeps");
+    });
+}
+
+#[test]
+fn m28_it_is_opened_elsewhere_while_somebody_signals() {
+    explore_opening(|pair, is_open| {
+        store_release(&pair.current, 1);
+
+        let is_open = *is_open.lock().unwrap();
+
+        if is_open {
+            pair.note(1);
+        }
+    });
+}
+
+/// Whoever signals looks before the store.
+#[test]
+#[should_panic(expected = "it sleeps")]
+fn mutant_m28_the_adapters_are_looked_up_before_the_store() {
+    explore_opening(|pair, is_open| {
+        let is_open = *is_open.lock().unwrap();
+
+        store_release(&pair.current, 1);
+        if is_open {
+            pair.note(1);
+        }
+    });
+}
+
+/// The other adapter is not told.
+#[test]
+#[should_panic(expected = "it sleeps")]
+fn mutant_fen_138_a_signal_is_not_propagated() {
+    explore_opening(|pair, _| pair.store(0, 1));
 }

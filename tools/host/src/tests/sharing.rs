@@ -208,11 +208,18 @@ fn fen_5_contents_of_a_creation() {
         (native(2, 0), 0, all, Err(Unusable::Invalid)),
         (native(0, 1), 0, all, Err(Unusable::Invalid)),
         (native(0, 2), 0, all, Err(Unusable::Invalid)),
+        (native(0, 0), SHARED | NT | CROSS_ADAPTER, all, Ok(())),
         (
             native(0, 0),
             SHARED | NT | CROSS_ADAPTER,
-            all,
+            FeatureSet::NONE,
             Err(Unusable::NotSupported),
+        ),
+        (
+            native(0, 1),
+            SHARED | NT | CROSS_ADAPTER,
+            all,
+            Err(Unusable::Invalid),
         ),
     ] {
         let creation = Creation::new(contents, flags).expect("good flags");

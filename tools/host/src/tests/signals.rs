@@ -11,8 +11,15 @@ use loom::{
 };
 
 use super::interleavings::explore_within;
-use crate::ddi::cpu_event::Signals;
-use crate::ddi::types::KmdError;
+use crate::ddi::border::guest::Guest;
+use crate::ddi::border::mailbox::Mailbox;
+use crate::ddi::border::message::{Answer, Bytes, Request};
+use crate::ddi::border::receiver::Receiver;
+use crate::ddi::border::{EventName, Transport};
+use crate::ddi::class::{Dispatch, Passive};
+use crate::ddi::cpu_event::{CpuEventCallbacks, Signals};
+use crate::ddi::types::{KmdError, KmdResult};
+use crate::platform::{self, mutation::without, Part, Shared};
 
 /// A way that ends, and what came through.
 struct Scene {
@@ -87,5 +94,137 @@ fn cpu_31_two_signals_against_the_end() {
         // An end that comes again changes nothing.
         scene.signals.end();
         assert!(!scene.signal());
+    });
+}
+
+/// What a guest has heard of its two events.
+struct Heard {
+    mailbox: Mailbox,
+    is_interrupted: AtomicU32,
+    heard: [AtomicU32; 2],
+}
+
+impl Heard {
+    fn signal(&self, place: u32) {
+        let event = EventName {
+            place,
+            generation: 1,
+        };
+
+        if self.mailbox.signal(event) {
+            self.is_interrupted.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn look(&self) {
+        self.mailbox.take(|event| {
+            assert_eq!(event.generation, 1);
+            self.heard[event.place as usize].fetch_add(1, Ordering::SeqCst);
+        });
+    }
+
+    /// Looks if that was asked for.
+    fn serve(&self) {
+        if self.is_interrupted.swap(0, Ordering::SeqCst) != 0 {
+            self.look();
+        }
+    }
+}
+
+/// The host signals events, the second one last. The ring has room for two ids under loom, so that
+/// a third one sticks.
+fn last_signals(places: &'static [u32]) {
+    explore_within(Some(4), move || {
+        let heard = Arc::new(Heard {
+            mailbox: Mailbox::new().unwrap(),
+            is_interrupted: AtomicU32::new(0),
+            heard: [AtomicU32::new(0), AtomicU32::new(0)],
+        });
+        let host = heard.clone();
+        let host = spawn(move || places.iter().for_each(|place| host.signal(*place)));
+
+        heard.serve();
+        host.join().unwrap();
+        // Nobody signals any more: what is there was announced.
+        heard.serve();
+
+        for (place, count) in (0..).zip(&heard.heard) {
+            let signals = places.iter().filter(|own| **own == place).count();
+            let count = count.load(Ordering::SeqCst) as usize;
+
+            assert!(count != 0, "a signal is lost");
+            assert!(count <= signals, "heard more than there was");
+        }
+    });
+}
+
+#[test]
+fn cpu_50_the_last_signal_of_each_event_is_heard() {
+    last_signals(&[0, 1]);
+    last_signals(&[0, 0, 1]);
+    last_signals(&[0, 1, 1]);
+}
+
+#[test]
+#[should_panic(expected = "a signal is lost")]
+fn mutant_cpu_50_without_barriers() {
+    without(Part::FullFence, || last_signals(&[0, 1]));
+}
+
+/// A host that signals an event for the last time while it is asked to destroy it.
+struct LastWord(Shared<Mailbox>);
+
+impl Transport for LastWord {
+    fn call(&self, _: &Passive, request: &Bytes) -> KmdResult<Answer> {
+        Ok(match Request::decode(request)? {
+            Request::Destroy { event } => {
+                self.0.signal(event);
+                Answer::Destroyed
+            }
+            _ => Answer::Created { client: 1 },
+        })
+    }
+}
+
+/// The process of the guest: how often it was told, and whether that is over.
+#[derive(Default)]
+struct Told {
+    count: AtomicU32,
+    is_over: AtomicU32,
+}
+
+impl CpuEventCallbacks for Told {
+    fn queue_dpc(&self) {}
+
+    fn signal_event(&self, _: &Dispatch) -> KmdResult {
+        assert_eq!(self.is_over.load(Ordering::SeqCst), 0, "told after the end");
+        self.count.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// The interrupt comes before the destroy, in it, or after it.
+#[test]
+fn cpu_34_cpu_50_an_interrupt_against_the_end_of_an_event() {
+    explore_within(Some(3), || {
+        let mailbox = platform::shared(Mailbox::new().unwrap()).unwrap();
+        let receiver = platform::shared(Receiver::new(mailbox.clone()).unwrap()).unwrap();
+        let guest = Guest::new(
+            platform::shared(LastWord(mailbox)).unwrap(),
+            receiver.clone(),
+            false,
+        );
+        let told = platform::shared(Told::default()).unwrap();
+        let callbacks: Shared<dyn CpuEventCallbacks> = told.clone();
+        let class = Passive::here();
+        let (event, _) = guest.create(&class, 1, 1, &callbacks).unwrap();
+        let other = receiver.clone();
+        let interrupt = spawn(move || other.look());
+
+        guest.destroy(&class, event);
+        told.is_over.store(1, Ordering::SeqCst);
+        interrupt.join().unwrap();
+        assert_eq!(told.count.load(Ordering::SeqCst), 1, "the last signal");
+        assert_eq!(receiver.dropped(), 0);
     });
 }

@@ -250,7 +250,7 @@ impl Scene {
         };
         let kmd = FakeKmd::add_device(journal.clone(), behaviour);
         let luid = Luid { low: 1, high: 2 };
-        let port = Port::start(Box::new(kmd), &class, &StartInfo { luid }).unwrap();
+        let port = Port::start(Box::new(kmd), &class, &StartInfo::of(luid)).unwrap();
         let mut caps = DriverCaps::default();
 
         port.enter()

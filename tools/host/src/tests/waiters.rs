@@ -12,7 +12,7 @@ use crate::{
             Mode::{All, Any},
             WaitEnd::{Cancelled, Orphaned, Satisfied},
         },
-        waiters::{Waiters, WouldRewind, BATCH},
+        waiters::{CurrentValue, Waiters, WouldRewind, BATCH},
     },
     platform::{load_acquire, word64},
 };
@@ -661,6 +661,31 @@ fn fen_104_always_signaled_releases_everybody_and_stays() {
     }
     fence.always_signal();
     assert_eq!(wait_for(&fence, u64::MAX).outcome(), Some(Satisfied));
+}
+
+/// An engine that stores 0 at once, because it does not know yet.
+struct Beside<'a>(&'a Fence);
+
+impl CurrentValue for Beside<'_> {
+    fn load(&self) -> u64 {
+        self.0.current()
+    }
+
+    fn store(&self, value: u64) {
+        self.0.store(value);
+        self.0.store(0);
+    }
+}
+
+/// M23: everybody is released, whatever the word is until the engine has looked again.
+#[test]
+fn fen_104_an_engine_that_stores_beside_always_signaled_holds_nobody() {
+    let fence = Fence::new(3);
+    let waits = [5, u64::MAX].map(|value| wait_for(&fence, value));
+
+    fence.always_signal_by(&Beside(&fence));
+    assert_eq!((fence.current(), satisfied(&waits)), (0, 2));
+    assert_eq!(wait_for(&fence, 1).outcome(), Some(Satisfied));
 }
 
 #[test]

@@ -3,13 +3,14 @@
 //! Two adapters, and the software adapter below the interface.
 
 use super::{
-    allocation_of, context_args, device_of, queue_of, scene, start, INFO, NOBODY, TWO_PAGES,
+    allocation_of, context_args, device_of, process_args, queue_of, scene, start, INFO, NOBODY,
+    TWO_PAGES,
 };
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::OpenAllocation;
 use crate::ddi::port::Port;
 use crate::ddi::reserve::NoAddresses;
-use crate::ddi::types::{CreateDeviceArgs, DeviceId, Escape, KmdError, ProcessId};
+use crate::ddi::types::{CreateDeviceArgs, DeviceId, Escape, KmdError};
 use crate::ddi::{Destroy, Kmd};
 use crate::kmd::fake::journal::Entry;
 use crate::kmd::fake::Behaviour;
@@ -66,6 +67,7 @@ fn escapes_of_the_software_adapter() {
             flags,
             device: None,
             is_privileged: true,
+            handles: None,
         };
 
         assert_eq!(kmd.escape(&class, &escape, &mut data), Err(error));
@@ -100,7 +102,7 @@ fn gpu_103_a_cookie_of_0_is_a_good_one() {
     kmd.start_device(&class, &INFO).unwrap();
 
     let process = kmd
-        .create_process(&class, ProcessId(5), &mut NoAddresses)
+        .create_process(&class, &process_args(5), &mut NoAddresses)
         .unwrap();
     let device = CreateDeviceArgs {
         id: DeviceId(6),

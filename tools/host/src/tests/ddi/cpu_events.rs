@@ -34,7 +34,7 @@ fn behaviour(events: &Shared<CpuEvents>) -> Behaviour {
 }
 
 #[test]
-fn cpu_29_every_create_has_its_destroy_and_nothing_is_signalled_afterwards() {
+fn cpu_29_cpu_21_every_create_has_its_destroy_and_nothing_is_signalled_afterwards() {
     let events = Shared::new(CpuEvents::new().unwrap());
     let (journal, port) = start(behaviour(&events));
     let port = port.unwrap();

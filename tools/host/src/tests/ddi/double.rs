@@ -4,7 +4,9 @@
 
 use std::thread;
 
-use super::{context_args, context_of, in_dispatch, queue_of, submission, worked, INFO, NOBODY};
+use super::{
+    context_args, context_of, in_dispatch, process_args, queue_of, submission, worked, INFO, NOBODY,
+};
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, HwQueue};
@@ -12,8 +14,7 @@ use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, Upd
 use crate::ddi::queue::Submission;
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
-    ContextCookie, CreateDeviceArgs, DeviceCookie, DeviceId, KmdResult, ProcessCookie, ProcessId,
-    Scheduling,
+    ContextCookie, CreateDeviceArgs, DeviceCookie, DeviceId, KmdResult, ProcessCookie, Scheduling,
 };
 use crate::ddi::{Destroy, Kmd};
 use crate::kmd::fake::journal::{Broken, Journal};
@@ -22,7 +23,7 @@ use crate::platform::{self, Shared};
 
 /// A device of a process of its own, without an owner.
 fn device_on(kmd: &FakeKmd, class: &Passive) -> KmdResult<DeviceCookie> {
-    let process = kmd.create_process(class, ProcessId(1), &mut NoAddresses)?;
+    let process = kmd.create_process(class, &process_args(1), &mut NoAddresses)?;
     let device = CreateDeviceArgs {
         id: DeviceId(1),
         process,
@@ -67,7 +68,7 @@ fn gpu_105_mem_95_a_double_finds_what_breaks_the_rules() {
         (Broken::WrongClass, |kmd, class| {
             kmd.start_device(class, &INFO).unwrap();
             Dispatch::below(&mut Passive::here(), |_| {
-                kmd.query_feature_support(class, 1)
+                kmd.query_feature_support(class, 1, true)
             });
         }),
     ];
@@ -267,7 +268,7 @@ fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
         kmd.start_device(&class, &INFO).unwrap();
 
         let process = kmd
-            .create_process(&class, ProcessId(1), &mut NoAddresses)
+            .create_process(&class, &process_args(1), &mut NoAddresses)
             .unwrap();
         let id = DeviceId(1);
         let device = kmd

@@ -19,6 +19,7 @@ use crate::ddi::caps::{Luid, NodeMetadata, StartInfo};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Allocation, Context, Device, HwQueue, OpenAllocation, Process};
 use crate::ddi::port::Port;
+use crate::ddi::process::{local_process, CreateProcessArgs, ProcessCallbacks};
 use crate::ddi::queue::{Fault, QueueCallbacks, Submission};
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
@@ -30,9 +31,7 @@ use crate::kmd::fake::queues::Queues;
 use crate::kmd::fake::{Behaviour, FakeKmd};
 use crate::platform::Shared;
 
-const INFO: StartInfo = StartInfo {
-    luid: Luid { low: 1, high: 2 },
-};
+const INFO: StartInfo = StartInfo::of(Luid { low: 1, high: 2 });
 
 /// What a KMD has told about a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +80,17 @@ impl QueueCallbacks for Listener {
 static NOBODY: LazyLock<Shared<dyn QueueCallbacks>> =
     LazyLock::new(|| Shared::new(Listener::default()));
 
+static NOBODY_OF_PROCESS: LazyLock<Shared<dyn ProcessCallbacks>> =
+    LazyLock::new(|| local_process().unwrap());
+
+fn process_args(id: u64) -> CreateProcessArgs<'static> {
+    CreateProcessArgs {
+        id: ProcessId(id),
+        is_of_virtual_machine: false,
+        callbacks: &NOBODY_OF_PROCESS,
+    }
+}
+
 fn context_of(
     scheduling: Scheduling,
     callbacks: &Shared<dyn QueueCallbacks>,
@@ -105,6 +115,7 @@ fn queue_of(callbacks: &Shared<dyn QueueCallbacks>) -> CreateHwQueueArgs<'_> {
         disable_gpu_timeout: false,
         user_mode_submission: false,
         progress_fence: 0x1000,
+        native_progress_fence: false,
         private_data: &[],
         callbacks,
     }
@@ -141,7 +152,7 @@ fn submission(number: u64, progress: Option<u64>) -> Submission {
 /// Private data that the double understands: two pages.
 const TWO_PAGES: [u8; 8] = 0x2000u64.to_le_bytes();
 
-fn start(behaviour: Behaviour) -> (Shared<Journal>, KmdResult<Shared<Port>>) {
+pub(super) fn start(behaviour: Behaviour) -> (Shared<Journal>, KmdResult<Shared<Port>>) {
     let journal = Shared::new(Journal::new());
     let kmd = FakeKmd::add_device(journal.clone(), behaviour);
 

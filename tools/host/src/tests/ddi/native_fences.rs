@@ -6,25 +6,39 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
-use super::{device_of, start};
+use super::{device_of, start, INFO};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::native_fence::{
-    CreateNativeFenceArgs, CurrentValueUpdate, NativeFenceCallbacks, OpenNativeFenceArgs,
-    PRIVATE_DATA_SIZE,
+    CreateNativeFenceArgs, CurrentValueUpdate,
+    CurrentValueUpdate::{NotificationOnly, Store},
+    NativeFenceCallbacks, OpenNativeFenceArgs, PRIVATE_DATA_SIZE,
 };
-use crate::ddi::object::{NativeFence, OpenNativeFence};
+use crate::ddi::object::{NativeFence, NotUpdated, OpenNativeFence};
+use crate::ddi::port::Port;
 use crate::ddi::types::{KmdError, NativeFenceId};
 use crate::kmd::fake::journal::Entry;
 use crate::kmd::fake::native_fences::NativeFences;
 use crate::kmd::fake::Behaviour;
-use crate::platform::{load_acquire, word64, Shared};
+use crate::kmd::soft::{Config, MonitoredValues, SoftKmd};
+use crate::platform::{load_acquire, store_release, word64, Shared, Word64};
 
-/// Counts interrupts.
-struct Told(AtomicU32);
+/// Counts interrupts; and the ends of the fence.
+#[derive(Default)]
+struct Told(AtomicU32, AtomicU32);
+
+impl Told {
+    fn ends(&self) -> u32 {
+        self.1.load(Ordering::SeqCst)
+    }
+}
 
 impl NativeFenceCallbacks for Told {
     fn signaled(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn destroyed(&self) {
+        self.1.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -41,16 +55,17 @@ fn behaviour(fences: &Shared<NativeFences>) -> Behaviour {
 }
 
 #[test]
-fn fen_122_open_comes_after_create_and_close_before_destroy() {
+fn fen_122_fen_123_fen_96_open_comes_after_create_and_close_before_destroy() {
     let fences = Shared::new(NativeFences::new().unwrap());
     let (journal, port) = start(behaviour(&fences));
     let port = port.unwrap();
     let device = device_of(&port, 3).unwrap();
-    let told = Arc::new(Told(AtomicU32::new(0)));
+    let told = Arc::new(Told::default());
     let callbacks: Shared<dyn NativeFenceCallbacks> = told.clone();
     let args = CreateNativeFenceArgs {
         id: NativeFenceId(7),
         callbacks: &callbacks,
+        monitored_value: 0,
     };
     let class = Passive::here();
     // FEN-123: the client's data go there and back.
@@ -68,7 +83,9 @@ fn fen_122_open_comes_after_create_and_close_before_destroy() {
     let word = word64(1);
 
     Dispatch::below(&mut Passive::here(), |class| {
-        fence.update_monitored_value(class, 4, &word).unwrap();
+        fence
+            .update_monitored_value(class, 4, &word, &word)
+            .unwrap();
         assert_eq!((load_acquire(&word), fences.monitored_updates()), (4, 1));
         for (how, value) in [
             (CurrentValueUpdate::Store, 9),
@@ -94,9 +111,12 @@ fn fen_122_open_comes_after_create_and_close_before_destroy() {
     drop(first);
     assert_eq!(journal.count(Entry::CloseNativeFence), 1);
     assert_eq!(journal.count(Entry::DestroyNativeFence), 0);
+    // FEN-96: until here the driver may name it.
+    assert_eq!(told.ends(), 0);
     drop(second);
     assert_eq!(journal.count(Entry::CloseNativeFence), 2);
     assert_eq!(journal.count(Entry::DestroyNativeFence), 1);
+    assert_eq!(told.ends(), 1);
     assert!(!fences.signal(0));
     drop((callbacks, device, port));
     assert_eq!(Shared::strong_count(&told), 1);
@@ -115,10 +135,11 @@ fn fen_118_a_refusal_of_the_driver_is_returned_as_it_is() {
         });
         let port = port.unwrap();
         let device = device_of(&port, 3).unwrap();
-        let callbacks: Shared<dyn NativeFenceCallbacks> = Arc::new(Told(AtomicU32::new(0)));
+        let callbacks: Shared<dyn NativeFenceCallbacks> = Arc::new(Told::default());
         let args = CreateNativeFenceArgs {
             id: NativeFenceId(7),
             callbacks: &callbacks,
+            monitored_value: 0,
         };
         let class = Passive::here();
         let mut data = [0; PRIVATE_DATA_SIZE];
@@ -141,10 +162,11 @@ fn fen_115_a_stopped_driver_is_not_called() {
     let fences = Shared::new(NativeFences::new().unwrap());
     let (journal, port) = start(behaviour(&fences));
     let port = port.unwrap();
-    let callbacks: Shared<dyn NativeFenceCallbacks> = Arc::new(Told(AtomicU32::new(0)));
+    let callbacks: Shared<dyn NativeFenceCallbacks> = Arc::new(Told::default());
     let args = CreateNativeFenceArgs {
         id: NativeFenceId(7),
         callbacks: &callbacks,
+        monitored_value: 0,
     };
     let class = Passive::here();
     let mut data = [0; PRIVATE_DATA_SIZE];
@@ -157,12 +179,12 @@ fn fen_115_a_stopped_driver_is_not_called() {
     let how = CurrentValueUpdate::Store;
 
     assert_eq!(
-        fence.update_monitored_value(&class, 4, &word),
-        Err(KmdError::DeviceRemoved)
+        fence.update_monitored_value(&class, 4, &word, &word),
+        Err(NotUpdated::NotEntered)
     );
     assert_eq!(
         fence.update_current_value(&class, 4, &word, how),
-        Err(KmdError::DeviceRemoved)
+        Err(NotUpdated::NotEntered)
     );
     assert_eq!(load_acquire(&word), 1);
     assert_eq!(
@@ -173,4 +195,159 @@ fn fen_115_a_stopped_driver_is_not_called() {
     assert_eq!(journal.count(Entry::DestroyNativeFence), 1);
     drop(port);
     assert!(journal.is_good_end(), "broken: {}", journal.broken());
+}
+
+/// FEN-121, FEN-138, FEN-103: a fence of two adapters is two fences to their drivers, with one
+/// CurrentValue. The one that is told stores nothing, and is not held up by one that is gone.
+#[test]
+fn fen_103_fen_138_the_driver_of_another_adapter_is_told_and_stores_nothing() {
+    let sides = [(); 2].map(|()| {
+        let fences = Shared::new(NativeFences::new().unwrap());
+        let (journal, port) = start(behaviour(&fences));
+
+        (fences, journal, port.unwrap())
+    });
+    let class = Passive::here();
+    let made = sides.each_ref().map(|(_, _, port)| {
+        let callbacks: Shared<dyn NativeFenceCallbacks> = Arc::new(Told::default());
+        let args = CreateNativeFenceArgs {
+            id: NativeFenceId(7),
+            callbacks: &callbacks,
+            monitored_value: 0,
+        };
+
+        NativeFence::create(port, &class, &args, &mut [0; PRIVATE_DATA_SIZE]).unwrap()
+    });
+    let word = word64(0);
+    let signal = |from: usize, value| {
+        Dispatch::below(&mut Passive::here(), |class| {
+            let stored = made[from].update_current_value(class, value, &word, Store);
+            let told = made[1 - from].update_current_value(class, 0, &word, NotificationOnly);
+
+            (stored, told)
+        })
+    };
+
+    assert_eq!(signal(0, 5), (Ok(()), Ok(())));
+    assert_eq!(load_acquire(&word), 5);
+
+    let counts = || {
+        sides
+            .each_ref()
+            .map(|(fences, ..)| (fences.current_updates(), fences.notifications()))
+    };
+
+    assert_eq!(counts(), [(1, 0), (0, 1)]);
+    sides[1].2.stop(&class);
+    assert_eq!(signal(0, 6), (Ok(()), Err(NotUpdated::NotEntered)));
+    assert_eq!(load_acquire(&word), 6);
+    assert_eq!(counts(), [(2, 0), (0, 1)]);
+    drop(made);
+    for (_, journal, port) in sides {
+        assert_eq!(journal.count(Entry::CreateNativeFence), 1);
+        assert_eq!(journal.count(Entry::DestroyNativeFence), 1);
+        drop(port);
+        assert!(journal.is_good_end(), "broken: {}", journal.broken());
+    }
+}
+
+/// FEN-107: the words are at another place in each call, and what is at the old one is neither read
+/// nor stored to any more. That a driver keeps a reference, its type forbids.
+#[test]
+fn fen_107_the_words_are_elsewhere_in_each_call() {
+    const POISON: u64 = u64::MAX;
+
+    for monitored_values in [MonitoredValues::Direct, MonitoredValues::Shadow] {
+        let config = Config {
+            monitored_values,
+            ..Config::default()
+        };
+        let class = Passive::here();
+        let kmd = Box::new(SoftKmd::add_device(config));
+        let port = Port::start(kmd, &class, &INFO).unwrap();
+        let told = Arc::new(Told::default());
+        let callbacks: Shared<dyn NativeFenceCallbacks> = told.clone();
+        let args = CreateNativeFenceArgs {
+            id: NativeFenceId(7),
+            callbacks: &callbacks,
+            monitored_value: u64::MAX,
+        };
+        let mut data = [0; PRIVATE_DATA_SIZE];
+        let fence = NativeFence::create(&port, &class, &args, &mut data).unwrap();
+        let is_shadow = monitored_values == MonitoredValues::Shadow;
+        let mut mapped: Vec<(Box<Word64>, Box<Word64>)> = Vec::new();
+        let mut current = 0;
+        let mut interrupts = 0;
+
+        for (monitored, stores) in [(3, None), (9, Some(5)), (4, None), (POISON, Some(7))] {
+            // Both pages are mapped for this call alone.
+            let (word, current_word) = (Box::new(word64(0)), Box::new(word64(current)));
+
+            Dispatch::below(&mut Passive::here(), |class| {
+                fence
+                    .update_monitored_value(class, monitored, &word, &current_word)
+                    .unwrap();
+                if let Some(value) = stores {
+                    fence
+                        .update_current_value(class, value, &current_word, Store)
+                        .unwrap();
+                }
+            });
+            // A CMP with copies looks whether an engine was faster (FEN-75).
+            interrupts += u32::from(is_shadow && current > monitored);
+            current = stores.unwrap_or(current);
+            assert_eq!(load_acquire(&word), monitored);
+            assert_eq!(load_acquire(&current_word), current);
+            assert_eq!(told.0.load(Ordering::SeqCst), interrupts);
+            for (word, current_word) in &mapped {
+                assert_eq!(
+                    [load_acquire(word), load_acquire(current_word)],
+                    [POISON; 2]
+                );
+            }
+            store_release(&word, POISON);
+            store_release(&current_word, POISON);
+            mapped.push((word, current_word));
+        }
+        drop((fence, port));
+        assert!(interrupts == u32::from(is_shadow));
+    }
+}
+
+/// FEN-108: who fails in an update is not taken for one that cannot be entered.
+#[test]
+fn fen_108_a_driver_that_fails_in_an_update() {
+    for step in [3, 4] {
+        let fences = Shared::new(NativeFences::new().unwrap());
+        // After StartDevice and CreateNativeFence.
+        let (journal, port) = start(Behaviour {
+            fail: Some((step, KmdError::DeviceRemoved)),
+            ..behaviour(&fences)
+        });
+        let port = port.unwrap();
+        let callbacks: Shared<dyn NativeFenceCallbacks> = Arc::new(Told::default());
+        let args = CreateNativeFenceArgs {
+            id: NativeFenceId(7),
+            callbacks: &callbacks,
+            monitored_value: 0,
+        };
+        let class = Passive::here();
+        let mut data = [0; PRIVATE_DATA_SIZE];
+        let fence = NativeFence::create(&port, &class, &args, &mut data).unwrap();
+        let words = [word64(1), word64(1)];
+        let (monitored, current) = Dispatch::below(&mut Passive::here(), |class| {
+            (
+                fence.update_monitored_value(class, 4, &words[0], &words[1]),
+                fence.update_current_value(class, 5, &words[1], Store),
+            )
+        });
+
+        assert_eq!(monitored.is_err(), step == 3);
+        assert_eq!(current.is_err(), step == 4);
+        assert_eq!(monitored.and(current), Err(NotUpdated::Failed));
+        assert_eq!(load_acquire(&words[0]), if step == 3 { 1 } else { 4 });
+        assert_eq!(load_acquire(&words[1]), if step == 4 { 1 } else { 5 });
+        drop((fence, port));
+        assert!(journal.is_good_end(), "broken: {}", journal.broken());
+    }
 }

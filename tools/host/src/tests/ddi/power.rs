@@ -49,6 +49,7 @@ impl Made {
             disable_gpu_timeout: false,
             user_mode_submission: true,
             progress_fence: 0x1000,
+            native_progress_fence: false,
             private_data: &[],
             callbacks: &NOBODY,
         };

@@ -6,7 +6,8 @@
 use std::sync::Mutex;
 
 use super::{
-    context_args, context_of, listener, queue_of, scene, submission, INFO, NOBODY, TWO_PAGES,
+    context_args, context_of, listener, process_args, queue_of, scene, submission, INFO, NOBODY,
+    TWO_PAGES,
 };
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{Dispatch, Passive};
@@ -19,12 +20,13 @@ use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
     AllocationCookie, AllocationEndCookie, AllocationId, ContextCookie, CreateAllocationArgs,
     CreateDeviceArgs, DeviceCookie, DeviceId, HwQueueCookie, KmdError, OpenAllocationArgs,
-    ProcessCookie, ProcessId, Scheduling,
+    ProcessCookie, Scheduling,
 };
 use crate::ddi::verifier::entry::Entry;
 use crate::ddi::verifier::rule::{Log, Rule};
 use crate::ddi::verifier::Verifier;
 use crate::ddi::{Destroy, Kmd};
+use crate::kmd::fake::cpu_events::CpuEvents;
 use crate::kmd::fake::journal::Journal;
 use crate::kmd::fake::queues::Queues;
 use crate::kmd::fake::{Behaviour, FakeKmd};
@@ -110,7 +112,7 @@ impl Made {
         kmd.start_device(class, &INFO).unwrap();
 
         let process = kmd
-            .create_process(class, ProcessId(1), &mut NoAddresses)
+            .create_process(class, &process_args(1), &mut NoAddresses)
             .unwrap();
         let id = DeviceId(2);
         let device = kmd
@@ -270,7 +272,7 @@ type Case = (Rule, Entry, fn(&Made));
 const WRONG: &[Case] = &[
     (Rule::NotStarted, Entry::Query, |made| {
         made.kmd.stop_device(&Passive::here());
-        made.kmd.query_feature_support(&Passive::here(), 1);
+        made.kmd.query_feature_support(&Passive::here(), 1, true);
     }),
     (Rule::BadCookie, Entry::CreateDevice, |made| {
         let device = CreateDeviceArgs {
@@ -325,7 +327,7 @@ const WRONG: &[Case] = &[
         let class = Passive::here();
 
         Dispatch::below(&mut Passive::here(), |_| {
-            made.kmd.query_feature_support(&class, 1);
+            made.kmd.query_feature_support(&class, 1, true);
         });
     }),
     (Rule::SpinLockHeld, Entry::SuspendContext, |made| {
@@ -462,7 +464,7 @@ fn mem_95_a_verifier_reports_calls_that_exclude_each_other() {
         kmd.start_device(class, &INFO).unwrap();
 
         let process = kmd
-            .create_process(class, ProcessId(1), &mut NoAddresses)
+            .create_process(class, &process_args(1), &mut NoAddresses)
             .unwrap();
         let id = DeviceId(2);
         let device = kmd
@@ -489,6 +491,39 @@ fn mem_95_a_verifier_reports_calls_that_exclude_each_other() {
     }
 }
 
+/// SignalEvent by handle, for a process that is not one of a virtual machine.
+#[test]
+fn cpu_25_mem_95_a_verifier_reports_a_handle_of_a_process_that_is_here() {
+    let log = Shared::new(Record::default());
+    let events = Shared::new(CpuEvents::new().unwrap());
+    let behaviour = Behaviour {
+        cpu_events: Some(events.clone()),
+        ..Behaviour::default()
+    };
+    let kmd = Box::new(FakeKmd::add_device(Shared::new(Journal::new()), behaviour));
+    let mut kmd = Verifier::around(kmd, log.clone()).unwrap();
+    let class = &Passive::here();
+
+    kmd.start_device(class, &INFO).unwrap();
+
+    let process = kmd
+        .create_process(class, &process_args(1), &mut NoAddresses)
+        .unwrap();
+    let (_, callbacks) = events.process(0).unwrap();
+
+    assert_eq!(log.first(), None);
+    Dispatch::below(&mut Passive::here(), |class| {
+        assert_eq!(
+            callbacks.signal_handle(class, 1),
+            Err(KmdError::InvalidParameter)
+        );
+    });
+    assert_eq!(log.first(), Some((Rule::BadCallback, Entry::SignalEvent)));
+    drop(callbacks);
+    kmd.destroy_process(class, process);
+    kmd.stop_device(class);
+}
+
 /// What is left at RemoveDevice, and what was not stopped.
 #[test]
 fn mem_95_a_verifier_reports_what_is_left_at_the_end() {
@@ -499,7 +534,7 @@ fn mem_95_a_verifier_reports_what_is_left_at_the_end() {
 
         kmd.start_device(class, &INFO).unwrap();
         if stops {
-            kmd.create_process(class, ProcessId(1), &mut NoAddresses)
+            kmd.create_process(class, &process_args(1), &mut NoAddresses)
                 .unwrap();
             kmd.stop_device(class);
         }

@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use crate::engine::command_processor::{Engine, Outcome, SLICE};
 use crate::engine::fences::{FenceIndex, Fences, NativeFence};
@@ -182,13 +183,18 @@ impl Clock for TestClock {
     }
 }
 
-/// Remembers what was reported.
+/// Remembers what was reported: of native fences with what else is done with them.
 #[derive(Default)]
-pub struct Records(pub Vec<Record>);
+pub struct Records(pub Vec<Record>, Rc<RefCell<Vec<FenceEvent>>>);
 
 impl Interrupts for Records {
     fn report(&mut self, record: Record) {
-        self.0.push(record);
+        match record {
+            Record::NativeFenceSignaled(fence) => {
+                self.1.borrow_mut().push(FenceEvent::Signaled(fence));
+            }
+            record => self.0.push(record),
+        }
     }
 }
 
@@ -202,15 +208,17 @@ pub enum FenceEvent {
 /// Native fences that a process has open, by CurrentValue, and what was done with them.
 #[derive(Default)]
 pub struct TestFences {
-    pub open: Vec<(u16, u64, NativeFence)>,
+    pub open: Vec<(u16, u64, NativeFence<()>)>,
     pub always_signaled: Cell<bool>,
     /// It becomes always signaled at the second look.
     pub becomes_always_signaled: Cell<bool>,
-    pub events: RefCell<Vec<FenceEvent>>,
+    pub events: Rc<RefCell<Vec<FenceEvent>>>,
 }
 
 impl Fences for TestFences {
-    fn by_current_value(&self, process: u16, va: u64) -> Option<NativeFence> {
+    type Handle = ();
+
+    fn by_current_value(&self, process: u16, va: u64) -> Option<NativeFence<()>> {
         let found = self
             .open
             .iter()
@@ -219,14 +227,14 @@ impl Fences for TestFences {
         found.map(|open| open.2)
     }
 
-    fn by_monitored_value(&self, process: u16, va: u64) -> Option<NativeFence> {
+    fn by_monitored_value(&self, process: u16, va: u64) -> Option<NativeFence<()>> {
         let is_there =
-            |open: &&(u16, u64, NativeFence)| (open.0, open.2.monitored_value) == (process, va);
+            |open: &&(u16, u64, NativeFence<()>)| (open.0, open.2.monitored_value) == (process, va);
 
         self.open.iter().find(is_there).map(|open| open.2)
     }
 
-    fn is_always_signaled(&self, _: FenceIndex) -> bool {
+    fn is_always_signaled(&self, _: &NativeFence<()>) -> bool {
         let is_one = self.always_signaled.get();
 
         self.always_signaled
@@ -234,12 +242,10 @@ impl Fences for TestFences {
         is_one
     }
 
-    fn stored(&self, fence: FenceIndex) {
-        self.events.borrow_mut().push(FenceEvent::Stored(fence));
-    }
-
-    fn signaled(&self, fence: FenceIndex) {
-        self.events.borrow_mut().push(FenceEvent::Signaled(fence));
+    fn stored(&self, fence: &NativeFence<()>) {
+        self.events
+            .borrow_mut()
+            .push(FenceEvent::Stored(fence.index));
     }
 }
 
@@ -272,11 +278,12 @@ impl Machine {
             entries: 512,
             process: PROCESS,
         };
+        let fences = TestFences::default();
         let mut machine = Self {
             ram: Ram::default(),
             clock: TestClock::default(),
-            records: Records::default(),
-            fences: TestFences::default(),
+            records: Records(Vec::new(), fences.events.clone()),
+            fences,
             engine: Engine::new(Profile::VRAM4).unwrap(),
             queue: Queue::new(root, privilege),
             root,

@@ -183,21 +183,42 @@ impl Program {
 
     /// ODX_SIGNAL_FENCE, with flags.
     pub fn signal_fence(self, flags: u32, va: u64, value: u64) -> Self {
-        self.fence(0xe0, flags, va, value)
+        self.fence(0xe0, flags, [va, value], [0, !0])
+    }
+
+    /// The same with an entry of the log: the handle of the fence, and the place of the entry.
+    pub fn logged_signal(self, va: u64, value: u64, entry: [u32; 2]) -> Self {
+        self.fence(0xe0, 1, [va, value], entry)
     }
 
     /// ODX_WAIT_FENCE.
     pub fn wait_fence(self, va: u64, value: u64) -> Self {
-        self.fence(0xe1, 0, va, value)
+        self.fence(0xe1, 0, [va, value], [0, !0])
     }
 
-    fn fence(self, opcode: u32, flags: u32, va: u64, value: u64) -> Self {
-        let value = [low(value), high(value)];
+    /// The same with an entry of the log.
+    pub fn logged_wait(self, va: u64, value: u64, entry: [u32; 2]) -> Self {
+        self.fence(0xe1, 1, [va, value], entry)
+    }
 
-        self.packet(
-            opcode,
-            &[&[flags, low(va), high(va)], &value[..], &[0, !0, 0, 0]].concat(),
-        )
+    fn fence(self, opcode: u32, flags: u32, [va, value]: [u64; 2], entry: [u32; 2]) -> Self {
+        let words = [low(va), high(va), low(value), high(value)];
+
+        self.packet(opcode, &[&[flags], &words[..], &entry, &[0, 0]].concat())
+    }
+
+    /// ODX_WRITE_LOG.
+    pub fn write_log(
+        self,
+        select: u32,
+        handle: u32,
+        value: u64,
+        index: u32,
+        takes_observed: bool,
+    ) -> Self {
+        let words = [select, handle, low(value), high(value), index];
+
+        self.packet(0xe2, &[&words[..], &[takes_observed.into(), 0]].concat())
     }
 
     pub fn release(self, data_sel: u32, int_sel: u32, va: u64, value: u64) -> Self {

@@ -8,9 +8,13 @@ use super::{started, Space};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::cpu_event::{CpuEventCallbacks, CreateCpuEventArgs, Signals};
 use crate::ddi::object::CpuEvent;
-use crate::ddi::types::{CpuEventId, Escape, KmdResult};
+use crate::ddi::port::Port;
+use crate::ddi::types::{
+    ContextId, CpuEventId, DeviceError, Escape, HandleData, HwQueueId, KmdError, KmdResult,
+    QueueHandle,
+};
 use crate::kmd::soft::Config;
-use crate::platform::Shared;
+use crate::platform::{self, Shared};
 
 const RESET: u32 = 3;
 const PAGE_FAULT: u32 = 2;
@@ -82,7 +86,7 @@ fn cpu_43_who_waits_hears_that_a_client_has_put_its_device_in_error() {
         (device, way, event, expected)
     });
 
-    spaces[0].device.notify_error(&class);
+    spaces[0].device.notify_error(&class, DeviceError::Marked);
     Dispatch::below(&mut Passive::here(), |class| {
         port.enter().unwrap().dpc_routine(class);
     });
@@ -99,5 +103,130 @@ fn cpu_43_who_waits_hears_that_a_client_has_put_its_device_in_error() {
 
             assert_eq!(record, [RESET, u32::MAX, 7, 1]);
         }
+    }
+}
+
+/// An event of a device, and the way to it.
+fn event_of(space: &Space, words: [u32; 4]) -> (Arc<Way>, CpuEvent) {
+    let class = Passive::here();
+    let way = Arc::new(Way(Signals::new().unwrap()));
+    let callbacks: Shared<dyn CpuEventCallbacks> = way.clone();
+    let args = CreateCpuEventArgs {
+        id: CpuEventId(1),
+        callbacks: &callbacks,
+    };
+    let event = CpuEvent::create(&space.device, &class, &args).unwrap();
+    let known = Escape {
+        flags: (1 << 6) | (1 << 3),
+        ..Escape::default()
+    };
+
+    space
+        .device
+        .escape(&class, &known, &mut usage(&event, words))
+        .unwrap();
+    (way, event)
+}
+
+fn dpc(port: &Shared<Port>) {
+    Dispatch::below(&mut Passive::here(), |class| {
+        port.enter().unwrap().dpc_routine(class);
+    });
+}
+
+/// A step of the way is a lock that is taken. With 10,000 events of others there are as many steps
+/// as with none, and each event is signalled from what its own number finds.
+#[test]
+fn cpu_27_others_do_not_make_a_signal_longer() {
+    let port = started(Config::default());
+    let own = Space::new(&port, 1);
+    let (way, _event) = event_of(&own, [RESET, 0, 0, 7]);
+    let steps = |port: &Shared<Port>| {
+        let before = platform::short_locks_taken();
+
+        own.device
+            .notify_error(&Passive::here(), DeviceError::Marked);
+        dpc(port);
+        platform::short_locks_taken() - before
+    };
+    let alone = steps(&port);
+    let others: Vec<_> = (2..12)
+        .map(|id| {
+            let space = Space::new(&port, id);
+            let events: Vec<_> = (0..1000)
+                .map(|_| event_of(&space, [RESET, 0, 0, 0]))
+                .collect();
+
+            (space, events)
+        })
+        .collect();
+
+    assert_eq!(steps(&port), alone);
+    assert_eq!(way.0.sent(), 2);
+    for (way, _) in others.iter().flat_map(|(_, events)| events) {
+        assert_eq!(way.0.sent(), 0);
+    }
+}
+
+/// StopDevice is of class P, and signals as DpcRoutine does, however many there are.
+#[test]
+fn cpu_20_cpu_34_stop_device_signals_everybody_once() {
+    let port = started(Config::default());
+    let spaces = [1, 2].map(|id| Space::new(&port, id));
+    let events: Vec<_> = (0..700)
+        .map(|number| event_of(&spaces[number % 2], [1 + 2 * (number as u32 % 2), 0, 0, 7]))
+        .collect();
+    let faults = event_of(&spaces[0], [PAGE_FAULT, 0, 0, 7]);
+
+    port.stop(&Passive::here());
+    for (way, _) in &events {
+        assert_eq!((way.0.sent(), way.0.late()), (1, 0));
+    }
+    assert_eq!(faults.0 .0.sent(), 0);
+    drop((events, faults));
+}
+
+/// A client with one context of packets, and one of HW queues with two.
+struct Handles;
+
+impl HandleData for Handles {
+    fn queue(&self, handle: u32) -> Option<QueueHandle> {
+        match handle {
+            1 => Some(QueueHandle::Context(ContextId(31))),
+            2 => Some(QueueHandle::HwQueue(HwQueueId(41), ContextId(32))),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn cpu_42_words_that_a_class_does_not_have_are_refused() {
+    let port = started(Config::default());
+    let space = Space::new(&port, 1);
+    let (_, event) = event_of(&space, [0; 4]);
+    let set = |words: [u32; 4]| {
+        let escape = Escape {
+            flags: 1 << 6,
+            handles: Some(&Handles),
+            ..Escape::default()
+        };
+
+        space
+            .device
+            .escape(&Passive::here(), &escape, &mut usage(&event, words))
+    };
+    let refused = Err(KmdError::InvalidParameter);
+
+    for class in 1..=7 {
+        let of_queue = if class == 7 { refused } else { Ok(()) };
+
+        assert_eq!(set([class, 1, 0, 9]), Ok(()));
+        assert_eq!(set([class, 1 << 30, 0, 9]), refused, "no such node");
+        assert_eq!(set([class, 0, 1, 9]), of_queue);
+        assert_eq!(set([class, 0, 2, 9]), of_queue);
+        assert_eq!(set([class, 0, 3, 9]), refused, "no queue");
+    }
+    for class in [0, 8, u32::MAX] {
+        assert_eq!(set([class, u32::MAX, 3, 9]), Ok(()));
     }
 }

@@ -119,6 +119,7 @@ fn user_queue(context: &Shared<Context>, id: u64, ear: &Shared<Ear>) -> Shared<H
         disable_gpu_timeout: false,
         user_mode_submission: true,
         progress_fence: 0,
+        native_progress_fence: false,
         private_data: &[],
         callbacks: &callbacks,
     };

@@ -161,7 +161,7 @@ impl QueueCallbacks for Ear {
 }
 
 /// A process on an adapter, with page tables of its own.
-struct Space {
+pub(super) struct Space {
     process: Shared<Process>,
     device: Shared<Device>,
     /// By level and the index of what they cover.
@@ -171,7 +171,7 @@ struct Space {
 const LEVELS: u32 = 4;
 
 impl Space {
-    fn new(port: &Shared<Port>, id: u64) -> Self {
+    pub(super) fn new(port: &Shared<Port>, id: u64) -> Self {
         let class = Passive::here();
         let process = Process::create(port, &class, ProcessId(id), &mut NoAddresses).unwrap();
         let device = Device::create(&process, &class, DeviceId(id)).unwrap();
@@ -187,6 +187,11 @@ impl Space {
             .unwrap()
             .insert((LEVELS - 1, 0), Frame::new());
         space
+    }
+
+    /// Its device.
+    pub(super) fn device(&self) -> &Shared<Device> {
+        &self.device
     }
 
     fn root(&self) -> RootPageTable {
@@ -292,6 +297,7 @@ fn hw_queue(context: &Shared<Context>, id: u64, fence: u64, ear: &Shared<Ear>) -
         disable_gpu_timeout: false,
         user_mode_submission: false,
         progress_fence: fence,
+        native_progress_fence: false,
         private_data: &[],
         callbacks: &callbacks,
     };
@@ -300,7 +306,7 @@ fn hw_queue(context: &Shared<Context>, id: u64, fence: u64, ear: &Shared<Ear>) -
 }
 
 /// A software adapter that is used as the rules are, which is verified.
-fn started(config: Config) -> Shared<Port> {
+pub(super) fn started(config: Config) -> Shared<Port> {
     let kmd = verified(Box::new(SoftKmd::add_device(config)));
 
     start(Box::new(kmd)).unwrap()
@@ -314,7 +320,7 @@ fn started_unverified(config: Config) -> Shared<Port> {
 fn start(kmd: Box<dyn Kmd>) -> KmdResult<Shared<Port>> {
     let luid = Luid::default();
 
-    Port::start(kmd, &Passive::here(), &StartInfo { luid })
+    Port::start(kmd, &Passive::here(), &StartInfo::of(luid))
 }
 
 fn in_dispatch<T>(run: impl FnOnce(&Dispatch) -> T) -> T {

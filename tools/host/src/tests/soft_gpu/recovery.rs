@@ -26,6 +26,7 @@ fn command(port: &Port, command: u32, node: u32, argument: u64) {
         flags: 0,
         device: None,
         is_privileged: true,
+        handles: None,
     };
 
     data.extend(argument.to_le_bytes());

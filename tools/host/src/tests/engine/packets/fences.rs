@@ -24,6 +24,7 @@ fn machine(current: u64, monitored: u64) -> Machine {
     let fence = NativeFence {
         index: FENCE,
         monitored_value: MONITORED,
+        handle: (),
     };
 
     machine.fences.open.push((PROCESS, CURRENT, fence));

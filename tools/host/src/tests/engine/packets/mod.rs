@@ -7,6 +7,7 @@ mod data;
 mod fences;
 mod flow;
 mod headers;
+mod logs;
 mod paging;
 mod signals;
 mod submissions;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls from a KMD to the OS part that are about the adapter as a whole (gpu.md section 10.3).
+//!
+//! A KMD gets them with StartDevice and keeps them as long as it wants. They lead to a record of
+//! the adapter and neither to the adapter nor to the port, so that there is no circle.
+
+use super::{
+    feature::{
+        OsInterface,
+        FEATURES, //
+    },
+    native_fence::{
+        self,
+        NativeFenceServices, //
+    },
+    types::{
+        KmdError,
+        KmdResult, //
+    }, //
+};
+use crate::platform::{
+    self,
+    Shared,
+    Word32, //
+};
+use core::array;
+
+/// What the callbacks of one adapter tell.
+pub struct Record {
+    /// The version of each feature that is in use; 0 if it is not enabled.
+    versions: [Word32; FEATURES],
+}
+
+impl Record {
+    /// Nothing is enabled; `None` if there is no memory. May sleep.
+    pub fn new() -> Option<Shared<Self>> {
+        platform::shared(Self {
+            versions: array::from_fn(|_| platform::word32(0)),
+        })
+    }
+
+    /// A version of a feature was agreed upon, once, before the driver hears of it.
+    pub fn enable(&self, feature: u32, version: u16) {
+        // CAST: 32 bits fit a usize.
+        if let Some(place) = self.versions.get(feature as usize) {
+            platform::cmpxchg(place, 0, version.into());
+        }
+    }
+
+    fn version(&self, feature: u32) -> Option<u16> {
+        // CAST: as above.
+        let place = self.versions.get(feature as usize)?;
+        let version = platform::load32_acquire(place);
+
+        u16::try_from(version).ok().filter(|version| *version != 0)
+    }
+}
+
+/// The callbacks. They may be called in class P, from the end of StartDevice on.
+#[derive(Clone)]
+pub struct Callbacks(Option<Shared<Record>>);
+
+impl Callbacks {
+    /// Those of an OS part that has no features.
+    pub const NONE: Self = Self(None);
+
+    /// Those that tell what is in `record`.
+    pub fn of(record: &Shared<Record>) -> Self {
+        Self(Some(record.clone()))
+    }
+
+    /// IsFeatureEnabled: the version of a feature that is in use; `None` if it is not enabled, or
+    /// the driver was not asked about its features yet.
+    pub fn is_feature_enabled(&self, feature: u32) -> Option<u16> {
+        self.0.as_ref()?.version(feature)
+    }
+
+    /// QueryFeatureInterface: what the OS part has for a feature. It succeeds for the version that
+    /// [`Callbacks::is_feature_enabled`] tells, and fails with NotSupported for every other one.
+    pub fn query_feature_interface(&self, feature: u32, version: u16) -> KmdResult<OsInterface> {
+        match self.is_feature_enabled(feature) {
+            Some(enabled) if enabled == version => {}
+            _ => return Err(KmdError::NotSupported),
+        }
+        Ok(match feature {
+            native_fence::FEATURE => OsInterface::NativeFence(NativeFenceServices),
+            _ => OsInterface::Plain,
+        })
+    }
+}

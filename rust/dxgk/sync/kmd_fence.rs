@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the KMD of one adapter has of a native fence.
+//!
+//! The KMD stores both values, because it has to tell its engines. If it cannot be entered, it runs
+//! nothing: then the OS part stores them itself. If it fails its engines may not know of a value,
+//! and somebody could wait for ever: then the adapter is stopped, and all its fences are signaled
+//! for good (FEN-108). Nothing is tried again.
+
+use super::native_interrupts::{
+    Count,
+    Interrupt, //
+};
+use crate::{
+    ddi::{
+        class::{
+            Dispatch,
+            Passive, //
+        },
+        native_fence::{
+            CreateNativeFenceArgs,
+            CurrentValueUpdate,
+            NativeFenceCallbacks,
+            OpenNativeFenceArgs,
+            PrivateData, //
+        },
+        object::{
+            self,
+            NotUpdated, //
+        },
+        types::NativeFenceId, //
+    },
+    dxgk::{
+        adapter::Adapter,
+        stats::next_id, //
+    },
+    error::DxgResult,
+    platform::{
+        full_fence,
+        load_acquire,
+        store_release,
+        Word64, //
+    },
+    sys::mem::value_page::ValuePage, //
+};
+use kernel::sync::{
+    atomic::Atomic,
+    Arc, //
+};
+
+/// What the KMD of one adapter has of a native fence, and what tells of its interrupts.
+pub(crate) struct KmdFence {
+    kmd: Arc<object::NativeFence>,
+    interrupt: Arc<Interrupt>,
+    adapter: Arc<Adapter>,
+}
+
+/// A native fence as a device of one adapter opens it.
+#[derive(Clone, Copy)]
+pub(crate) struct NativeView<'a> {
+    pub(in crate::dxgk) kmd: &'a KmdFence,
+    /// The page that MonitoredValue is in. Its place there is that of CurrentValue.
+    pub(in crate::dxgk) monitored: Option<&'a Arc<ValuePage>>,
+}
+
+impl KmdFence {
+    /// CreateNativeFence. MonitoredValue, which is `monitored_value`, is in its place, and
+    /// CurrentValue too.
+    ///
+    /// Context: may sleep, no spinlock held.
+    pub(super) fn new(
+        adapter: &Arc<Adapter>,
+        monitored_value: u64,
+        private_data: &mut PrivateData,
+    ) -> DxgResult<Self> {
+        let interrupt = Interrupt::new(&adapter.native_interrupts)?;
+        let callbacks: Arc<dyn NativeFenceCallbacks> = interrupt.clone();
+        let args = CreateNativeFenceArgs {
+            id: NativeFenceId(next_id()),
+            callbacks: &callbacks,
+            monitored_value,
+        };
+        let class = Passive::here();
+
+        Ok(Self {
+            kmd: object::NativeFence::create(&adapter.port, &class, &args, private_data)?,
+            interrupt,
+            adapter: adapter.clone(),
+        })
+    }
+
+    /// OpenNativeFence on a device that sees the words there.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn open(
+        &self,
+        device: &Arc<object::Device>,
+        addresses: &OpenNativeFenceArgs,
+        private_data: &mut PrivateData,
+    ) -> DxgResult<object::OpenNativeFence> {
+        let class = Passive::here();
+
+        Ok(object::OpenNativeFence::open(
+            &self.kmd,
+            device,
+            &class,
+            addresses,
+            private_data,
+        )?)
+    }
+
+    /// Where the number of its binding is.
+    pub(super) fn number(&self) -> &Atomic<u32> {
+        self.interrupt.number()
+    }
+
+    /// Traces call its fence so.
+    pub(super) fn name(&self, fence: u64) {
+        self.interrupt.name(fence);
+    }
+
+    /// Whether logs say what was signalled, and not the values.
+    #[inline(always)]
+    pub(super) fn is_optimized(&self) -> bool {
+        self.interrupt.is_optimized()
+    }
+
+    /// Counts something for the adapter, so often.
+    pub(super) fn add(&self, what: Count, times: u64) {
+        self.interrupt.add(what, times);
+    }
+
+    /// Its interrupt is looked at now: a later one has to be told again. Whether it was raised.
+    pub(super) fn begin_look(&self) -> bool {
+        self.interrupt.take()
+    }
+
+    /// The look has released nobody.
+    pub(super) fn was_spurious(&self) {
+        self.add(Count::Spurious, 1);
+    }
+
+    /// UpdateCurrentValuesFromCpu (FEN-102, FEN-104). The fence lock is held.
+    pub(super) fn store_under_lock(&self, word: &Word64, value: u64, how: CurrentValueUpdate) {
+        self.update(&Dispatch::under_lock(), word, value, how);
+    }
+
+    /// UpdateCurrentValuesFromCpu without the fence lock, for a value that is stored already, or
+    /// for the one that stays for ever.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn tell(&self, word: &Word64, how: CurrentValueUpdate) {
+        let value = match how {
+            CurrentValueUpdate::AlwaysSignaled => u64::MAX,
+            _ => load_acquire(word),
+        };
+
+        Dispatch::below(&mut Passive::here(), |class| {
+            self.update(class, word, value, how);
+        });
+    }
+
+    fn update(&self, class: &Dispatch, word: &Word64, value: u64, how: CurrentValueUpdate) {
+        let result = self.call(|kmd| kmd.update_current_value(class, value, word, how));
+
+        // A KMD that cannot be entered runs nothing that could be told.
+        if result.is_err() && how != CurrentValueUpdate::NotificationOnly {
+            store_release(word, value);
+        }
+        self.look_at(result);
+    }
+
+    /// An update, unless one has failed before.
+    fn call(
+        &self,
+        update: impl FnOnce(&object::NativeFence) -> Result<(), NotUpdated>,
+    ) -> Result<(), NotUpdated> {
+        match self.adapter.has_failed() {
+            true => Err(NotUpdated::NotEntered),
+            false => update(&self.kmd),
+        }
+    }
+
+    /// What follows when the KMD has failed. In any context; touches atomics and queues work only.
+    fn look_at(&self, result: Result<(), NotUpdated>) {
+        if result == Err(NotUpdated::Failed) {
+            self.add(Count::FailedUpdates, 1);
+            self.adapter.fence_update_failed();
+        }
+    }
+
+    /// UpdateMonitoredValues of a fence whose CurrentValue is in `current_value`. The fence lock is
+    /// held.
+    pub(super) fn store_monitored(&self, word: &Word64, value: u64, current_value: &Word64) {
+        let class = Dispatch::under_lock();
+
+        self.add(Count::MonitoredUpdates, 1);
+
+        let result =
+            self.call(|kmd| kmd.update_monitored_value(&class, value, word, current_value));
+
+        if result.is_err() {
+            store_release(word, value);
+            // ORDERING: as the KMD's, for an engine that is on its way out.
+            full_fence();
+        }
+        self.look_at(result);
+    }
+}

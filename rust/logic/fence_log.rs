@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reading the log of a HW queue: which values it has signalled, or waited for, and when (gpu.md
+//! section 7).
+//!
+//! A log is a page that an engine writes and the OS part reads, and that the process of the queue
+//! may write to as well. Nobody waits for anybody: the engine writes over what was not read.
+//! Nothing of it is believed but for what a process may say of its own fences (GPU-84).
+//!
+//! | word | who writes it |
+//! |---|---|
+//! | header, index and wraparounds | the engine, behind each entry; the process |
+//! | header, the rest | the OS part, before anybody else; nobody reads it back |
+//! | entries | the engine; the process |
+//!
+//! An entry has a *sequence number*: how many there were before it, modulo what the header can
+//! count. Those that the reader has not read are between its own and that of the header.
+
+/// Entries of a log: as many as fit in a page (GPU-73).
+pub const ENTRIES: u32 = 84;
+
+/// Words before the first entry, and of an entry.
+const HEADER_WORDS: usize = 5;
+const ENTRY_WORDS: usize = 6;
+
+/// How many sequence numbers there are.
+const NUMBERS: u64 = (ENTRIES as u64) << 32;
+
+/// A log as its reader sees it.
+pub trait LogWords {
+    /// One 64-bit load with acquire ordering.
+    fn load(&self, word: usize) -> u64;
+}
+
+/// What a log is of (`DXGK_NATIVE_FENCE_LOG_TYPE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum LogType {
+    /// Waits that are over.
+    Waits = 1,
+    /// Values that were stored.
+    Signals = 2,
+}
+
+impl LogType {
+    /// The words of a new log that are not 0, with their numbers.
+    pub fn header(self) -> [(usize, u64); 2] {
+        // CAST: what it is declared to be.
+        [(1, self as u64), (2, u64::from(ENTRIES))]
+    }
+
+    /// `OperationType` of its entries.
+    fn operation(self) -> u32 {
+        match self {
+            Self::Signals => 0,
+            Self::Waits => 1,
+        }
+    }
+}
+
+/// What a queue has done with a fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What was stored, or waited for.
+    pub value: u64,
+    /// The fence, as the process of the queue calls it.
+    pub handle: u32,
+    /// When a wait was first tried, in ticks of the GPU clock; 0 for a signal.
+    pub observed: u64,
+    /// When it was done. 0 if nothing was done.
+    pub end: u64,
+}
+
+/// How a look at a log has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// How many entries nobody has read, because others were written over them, or because the
+    /// header says what cannot be.
+    pub lost: u64,
+    /// How many were not of the kind that the log is of.
+    pub bad: u64,
+    /// How many had an earlier time than the one before (GPU-82).
+    pub backwards: u64,
+}
+
+/// How far a log has been read.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    ty: LogType,
+    /// The sequence number of the first entry that was not read.
+    next: u64,
+    /// The header that it was read by.
+    header: u64,
+    /// The last time of an entry.
+    last_end: u64,
+}
+
+/// The sequence number that comes next by a header; `None` if there is no such header.
+fn number_of(header: u64) -> Option<u64> {
+    // CAST: the lower half.
+    let index = header as u32;
+
+    // OVERFLOW: below `NUMBERS`.
+    (index < ENTRIES).then(|| (header >> 32) * u64::from(ENTRIES) + u64::from(index))
+}
+
+/// How many numbers `later` is behind `earlier`.
+fn distance(earlier: u64, later: u64) -> u64 {
+    // OVERFLOW: both are below `NUMBERS`, which twice fits 64 bits.
+    (later + NUMBERS - earlier) % NUMBERS
+}
+
+impl Reader {
+    /// Nothing has been read of a log of this kind.
+    pub const fn new(ty: LogType) -> Self {
+        Self {
+            ty,
+            next: 0,
+            header: 0,
+            last_end: 0,
+        }
+    }
+
+    /// The header as it is now, if it has moved. Before [`Reader::read`] the producer has to be
+    /// asked to make visible what belongs to it (GPU-77).
+    pub fn moved(&self, log: &impl LogWords) -> Option<u64> {
+        let header = log.load(0);
+
+        (header != self.header).then_some(header)
+    }
+
+    /// Reads the entries up to a header, at most as many as there are in a log, and tells each.
+    pub fn read(&mut self, log: &impl LogWords, header: u64, mut each: impl FnMut(&Entry)) -> Read {
+        let mut read = Read::default();
+
+        self.header = header;
+
+        let Some(end) = number_of(header) else {
+            read.lost = 1;
+            return read;
+        };
+        let unread = distance(self.next, end);
+        let fresh = unread.min(ENTRIES.into());
+
+        read.lost = unread.saturating_sub(fresh);
+        // OVERFLOW: as in `distance`.
+        self.next = (end + NUMBERS - fresh) % NUMBERS;
+        while self.next != end {
+            match self.take(log) {
+                Some(entry) => self.tell(&entry, &mut read, &mut each),
+                None => read.lost = read.lost.saturating_add(1),
+            }
+            // OVERFLOW: as above.
+            self.next = (self.next + 1) % NUMBERS;
+        }
+        read
+    }
+
+    /// The next entry and its operation; `None` if it may have been written over (GPU-79).
+    fn take(&self, log: &impl LogWords) -> Option<(Entry, u32)> {
+        // CAST: 84 at most.
+        let index = (self.next % u64::from(ENTRIES)) as usize;
+        // OVERFLOW: below 512.
+        let first = HEADER_WORDS + index * ENTRY_WORDS;
+        let named = log.load(first + 1);
+        let entry = Entry {
+            value: log.load(first),
+            // CAST: two halves.
+            handle: named as u32,
+            observed: log.load(first + 3),
+            end: log.load(first + 5),
+        };
+        // ORDERING: acquire loads: this one comes after those of the entry. The engine has a full
+        // barrier between this header and what it writes over an entry next (GPU-76).
+        let ahead = distance(self.next, number_of(log.load(0))?);
+
+        (ahead < ENTRIES.into()).then_some((entry, (named >> 32) as u32))
+    }
+
+    fn tell(
+        &mut self,
+        (entry, operation): &(Entry, u32),
+        read: &mut Read,
+        each: &mut impl FnMut(&Entry),
+    ) {
+        if *operation != self.ty.operation() {
+            read.bad = read.bad.saturating_add(1);
+            return;
+        }
+        if entry.end != 0 {
+            if entry.end < self.last_end {
+                read.backwards = read.backwards.saturating_add(1);
+            }
+            self.last_end = entry.end;
+        }
+        each(entry);
+    }
+}
+
+/// Both clocks at the same moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// Ticks of the GPU clock in a second.
+    pub gpu_frequency: u64,
+    /// The GPU clock.
+    pub gpu: u64,
+    /// Nanoseconds of the CPU clock.
+    pub cpu_ns: u64,
+}
+
+impl Clocks {
+    /// Nanoseconds of the CPU clock at a tick of the GPU clock; 0 for 0 (GPU-83).
+    pub fn cpu_ns(&self, ticks: u64) -> u64 {
+        const NS: u64 = 1_000_000_000;
+
+        if ticks == 0 || self.gpu_frequency == 0 {
+            return 0;
+        }
+
+        let apart = self.gpu.abs_diff(ticks);
+        let (seconds, rest) = (apart / self.gpu_frequency, apart % self.gpu_frequency);
+        // The rest is less than a second. A clock of more than 18 GHz loses digits.
+        let rest_ns = rest.saturating_mul(NS) / self.gpu_frequency;
+        let apart_ns = seconds.saturating_mul(NS).saturating_add(rest_ns);
+
+        match ticks <= self.gpu {
+            true => self.cpu_ns.saturating_sub(apart_ns),
+            false => self.cpu_ns.saturating_add(apart_ns),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is asked of a driver that has just started, in which order, and which drivers an adapter
+//! does not start with.
+
+use super::{
+    feature::{
+        FeatureSet,
+        NATIVE_FENCE, //
+    },
+    feature_agreement::Agreed,
+    feature_overrides::Overrides, //
+};
+use crate::ddi::{
+    callbacks::Record,
+    caps::{
+        AdapterQuery,
+        DriverCaps, //
+    },
+    class::Passive,
+    feature::DriverInterface,
+    native_fence::{
+        NativeFenceCaps,
+        NativeFenceFunctions, //
+    },
+    types::{
+        KmdError,
+        KmdResult, //
+    },
+    Kmd, //
+};
+
+/// What a driver has answered.
+pub struct Answers {
+    /// What it says about its adapter.
+    pub caps: DriverCaps,
+    /// The features that are in use.
+    pub features: Agreed,
+    /// What it wants of native fences, if it has any.
+    pub native_fences: Option<NativeFenceCaps>,
+}
+
+/// Asks a driver that was started (FEN-110, FEN-111): first for its features; then it hears by
+/// `record` which of them are enabled, and says what it has for each; then for its caps, which may
+/// depend on that.
+///
+/// Fails as the driver does, or as the checks say that follow.
+pub fn ask(
+    kmd: &dyn Kmd,
+    class: &Passive,
+    record: &Record,
+    overrides: &Overrides,
+) -> KmdResult<Answers> {
+    let features = Agreed::with(overrides, |id, allow_experimental| {
+        kmd.query_feature_support(class, id, allow_experimental)
+    });
+
+    for (id, version) in features.each() {
+        record.enable(id, version);
+    }
+    for (id, version) in features.each() {
+        check_interface(id, kmd.query_feature_interface(class, id, version)?)?;
+    }
+
+    let mut caps = DriverCaps::default();
+
+    kmd.query_adapter_info(class, AdapterQuery::DriverCaps(&mut caps));
+    check(&caps, features.enabled())?;
+
+    let mut native_fences = None;
+
+    if features.enabled().has(NATIVE_FENCE) {
+        let mut caps = NativeFenceCaps::default();
+
+        kmd.query_adapter_info(class, AdapterQuery::NativeFenceCaps(&mut caps));
+        check_native_fences(&caps)?;
+        native_fences = Some(caps);
+    }
+    Ok(Answers {
+        caps,
+        features,
+        native_fences,
+    })
+}
+
+/// Whether a driver has what a feature needs.
+///
+/// InvalidParameter: a function of native fences is missing (FEN-111).
+fn check_interface(id: u32, interface: DriverInterface) -> KmdResult {
+    let is_complete = match interface {
+        DriverInterface::NativeFence(functions) => functions == NativeFenceFunctions::ALL,
+        DriverInterface::Plain => id != NATIVE_FENCE,
+    };
+
+    match is_complete {
+        true => Ok(()),
+        false => Err(KmdError::InvalidParameter),
+    }
+}
+
+/// Whether an adapter can start with a driver that has these caps, and these features are enabled.
+///
+/// NotSupported: the GPU cannot change 64 bits at once, which fences need (FEN-7).
+/// InvalidParameter: the driver says that it has native fences, and the feature is not enabled
+/// (FEN-112).
+pub fn check(caps: &DriverCaps, enabled: FeatureSet) -> Result<(), KmdError> {
+    if caps.no_64_bit_atomics {
+        return Err(KmdError::NotSupported);
+    }
+    if caps.native_gpu_fence && !enabled.has(NATIVE_FENCE) {
+        return Err(KmdError::InvalidParameter);
+    }
+    Ok(())
+}
+
+/// Whether there can be native fences as a driver wants them.
+///
+/// InvalidParameter: the distance makes no sense, or the driver has not answered (FEN-61, FEN-111).
+/// NotSupported: words in the system process, which has no GPU addresses.
+pub fn check_native_fences(caps: &NativeFenceCaps) -> Result<(), KmdError> {
+    if !caps.stride.is_power_of_two() || !(8..=4096).contains(&caps.stride) {
+        return Err(KmdError::InvalidParameter);
+    }
+    if caps.map_to_gpu_system_process {
+        return Err(KmdError::NotSupported);
+    }
+    Ok(())
+}
