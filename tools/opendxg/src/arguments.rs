@@ -147,12 +147,17 @@ arguments! {
     0xad opendxg_get_container 8;
     0xae opendxg_export_dmabuf 16;
     0xaf opendxg_share_objects 48;
+    0xb0 D3DKMT_GETNATIVEFENCELOGDETAIL 96;
     0xb8 opendxg_fence_point 24;
     0xb9 opendxg_fence_stream 24;
     0xba opendxg_signal_on_event 24;
+    0xc0 opendxg_memory_notice 24;
     0xc8 D3DKMT_CHECKSHAREDRESOURCEACCESS 8;
     0xc9 D3DKMT_CONFIGURESHAREDRESOURCE 32;
     0xca D3DKMT_GETRUNTIMEDATA 24;
+    0xcb D3DKMT_RECLAIMALLOCATIONS 40;
+    0xcc D3DKMT_QUERYPROCESSOFFERINFO 32;
+    0xcd D3DKMT_TRIMPROCESSCOMMITMENT 40;
     0xe0 D3DKMT_CREATE_DOORBELL 72;
     0xe1 D3DKMT_CONNECT_DOORBELL 8;
     0xe2 D3DKMT_DESTROY_DOORBELL 8;

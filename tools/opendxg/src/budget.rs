@@ -79,7 +79,7 @@ pub enum StatisticsOf<'a> {
 }
 
 impl StatisticsOf<'_> {
-    fn raw(self) -> u64 {
+    pub(crate) fn raw(self) -> u64 {
         match self {
             Self::Caller => 0,
             // A descriptor is not negative.

@@ -8,6 +8,7 @@ pub(crate) mod gpu;
 pub(crate) mod info;
 pub(crate) mod keyed_mutex;
 pub(crate) mod object;
+pub(crate) mod offer;
 pub(crate) mod resource;
 pub(crate) mod share;
 
@@ -69,6 +70,7 @@ self_contained! {
     D3DKMT_CONNECT_DOORBELL
     D3DKMT_DESTROY_DOORBELL
     D3DKMT_NOTIFY_WORK_SUBMISSION
+    D3DKMT_GETNATIVEFENCELOGDETAIL
     D3DKMT_SETCONTEXTSCHEDULINGPRIORITY
     D3DKMT_GETCONTEXTSCHEDULINGPRIORITY
     D3DKMT_SETCONTEXTINPROCESSSCHEDULINGPRIORITY
@@ -93,6 +95,8 @@ self_contained! {
     D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE
     D3DKMT_GETSHAREDRESOURCEADAPTERLUID
     D3DKMT_CHECKSHAREDRESOURCEACCESS
+    D3DKMT_QUERYPROCESSOFFERINFO
+    D3DKMT_TRIMPROCESSCOMMITMENT
     D3DKMT_CONFIGURESHAREDRESOURCE
     D3DKMT_CREATEKEYEDMUTEX
     D3DKMT_OPENKEYEDMUTEX
@@ -101,6 +105,7 @@ self_contained! {
     opendxg_version
     opendxg_fence_point
     opendxg_fence_stream
+    opendxg_memory_notice
     opendxg_signal_on_event
     opendxg_dup_nt
     opendxg_delete_info
@@ -302,6 +307,16 @@ pub(crate) fn fence_stream(node: &Node, object: LocalHandle, value: u64) -> Resu
     let mut arg = opendxg_fence_stream::zeroed();
     arg.sync_object = object.0;
     arg.value = value;
+    call(node, &mut arg)?;
+    // SAFETY: the driver made the descriptor for this call.
+    unsafe { adopt(arg.fd) }
+}
+
+/// The descriptor that tells a process on the adapter of a device about memory.
+pub(crate) fn memory_notice(node: &Node, device: LocalHandle, kind: u32) -> Result<OwnedFd> {
+    let mut arg = opendxg_memory_notice::zeroed();
+    arg.device = device.0;
+    arg.kind = kind;
     call(node, &mut arg)?;
     // SAFETY: the driver made the descriptor for this call.
     unsafe { adopt(arg.fd) }

@@ -113,8 +113,10 @@ mod native_fence;
 pub mod node;
 #[cfg(not(feature = "raw"))]
 mod node;
+mod notice;
 mod object;
 mod object_argument;
+mod offer;
 mod owned;
 mod pages;
 mod paging;
@@ -123,6 +125,7 @@ pub mod pm4;
 mod process;
 #[cfg(test)]
 mod promises;
+mod queued;
 #[cfg(feature = "raw")]
 pub mod raw;
 #[cfg(not(feature = "raw"))]
@@ -161,11 +164,13 @@ pub use fence::{FenceValues, MonitoredFence, SignalFlags};
 pub use fence_stream::FenceStream;
 pub use guid::{Guid, ParseGuidError};
 pub use handle::{GlobalHandle, LocalHandle, NtHandle};
-pub use hw_queue::HwQueue;
+pub use hw_queue::{HwQueue, LogDetail};
 pub use keyed_mutex::{Acquired, KeyedMutex, KeyedMutexGuard, Timeout};
 pub use native_fence::NativeFence;
 pub use node::Protocol;
+pub use notice::{BudgetNotices, TrimNotice, TrimNotices};
 pub use object::{AnyObject, Object, ObjectInfo, ObjectKind, ObjectRef, Target};
+pub use offer::{OfferFlags, OfferInfo, OfferPriority, Reclaimed, TrimFlags};
 pub use pages::Pages;
 pub use paging::{EvictFlags, GpuMap, GpuProtection, GpuRange, GpuReserve};
 pub use paging::{GpuUpdate, PagingPriority, PagingQueue, Reservation, Resident, ResidentFlags};

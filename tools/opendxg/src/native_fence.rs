@@ -4,11 +4,14 @@
 
 use core::ops::Deref;
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use crate::device::Device;
 use crate::fence::MonitoredFence;
 use crate::handle::slot;
+use crate::object::Object;
 use crate::owned::{Kind, Owned};
+use crate::queued::Named;
 use crate::raw::Argument;
 use crate::sync_object::{SyncFlags, SyncObject};
 use crate::uapi::*;
@@ -22,6 +25,8 @@ use crate::{calls, Result};
 pub struct NativeFence {
     monitored_address: u64,
     driver_data: [u8; 64],
+    /// Its number in all processes, once a trace has asked for it.
+    object: OnceLock<Option<u64>>,
     fence: MonitoredFence,
 }
 
@@ -38,6 +43,7 @@ impl NativeFence {
         Self {
             monitored_address: mapping.MonitoredValueGpuVa,
             driver_data,
+            object: OnceLock::new(),
             fence: MonitoredFence::new(object, value, mapping.CurrentValueGpuVa),
         }
     }
@@ -45,6 +51,15 @@ impl NativeFence {
     /// The address of MonitoredValue for the GPU, which may only read it.
     pub fn monitored_address(&self) -> u64 {
         self.monitored_address
+    }
+
+    /// Who this is in a trace. A handle keeps its object, so that it has to be asked only once.
+    pub(crate) fn named(&self) -> Option<Named> {
+        let object = self.object.get_or_init(|| Some(self.query().ok()?.id));
+        Some(Named {
+            handle: self.handle(),
+            object: (*object)?,
+        })
     }
 
     /// Destroys the local handle, and with it the mappings, and reports what the driver said.

@@ -27,7 +27,7 @@ mod flow;
 
 pub use data::Atomic;
 pub use decode::{name, packets, Packet};
-pub use fence::{Data, Interrupt};
+pub use fence::{Data, Interrupt, Log};
 pub use flow::Compare;
 
 /// Numbers of the packets.

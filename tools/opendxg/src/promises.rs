@@ -43,6 +43,7 @@ assert_impl_all!(FenceStream: Send, Sync);
 assert_impl_all!(TimelinePoint: Send, Sync);
 
 // So can what describes an object, a call or an answer. Plain values can be copied.
+assert_impl_all!(LogDetail: Send, Sync, Copy, Eq);
 assert_impl_all!(DoorbellStatus: Send, Sync, Copy, Eq, core::hash::Hash);
 assert_impl_all!(ShareOptions: Send, Sync, Clone);
 assert_impl_all!(ObjectInfo: Send, Sync, Clone, PartialEq);
@@ -73,6 +74,12 @@ assert_impl_all!(Reservation: Send, Sync, Copy, Default, PartialEq);
 assert_impl_all!(Resident: Send, Sync, Copy, PartialEq);
 assert_impl_all!(ProcessNodeStatistics: Send, Sync, Copy, PartialEq);
 assert_impl_all!(SegmentStatistics: Send, Sync, Copy, PartialEq);
+assert_impl_all!(BudgetNotices: Send, Sync);
+assert_impl_all!(TrimNotices: Send, Sync);
+assert_impl_all!(TrimNotice: Send, Sync, Copy, PartialEq);
+assert_impl_all!(OfferInfo: Send, Sync, Copy, PartialEq);
+assert_impl_all!(OfferPriority: Send, Sync, Copy, Default, PartialEq);
+assert_impl_all!(Reclaimed: Send, Sync, Copy, PartialEq);
 assert_impl_all!(StatisticsOf<'_>: Send, Sync, Copy);
 assert_impl_all!(VideoMemory: Send, Sync, Copy, PartialEq);
 assert_impl_all!(ExecutionState: Send, Sync, Copy, PartialEq);
@@ -100,6 +107,8 @@ assert_impl_all!(AllocationFlags: Send, Sync, Copy, bitflags::Flags<Bits = u32>)
 assert_impl_all!(EvictFlags: Send, Sync, Copy, bitflags::Flags<Bits = u32>);
 assert_impl_all!(GpuProtection: Send, Sync, Copy, bitflags::Flags<Bits = u64>);
 assert_impl_all!(InfoFlags: Send, Sync, Copy, bitflags::Flags<Bits = u32>);
+assert_impl_all!(OfferFlags: Send, Sync, Copy, bitflags::Flags<Bits = u32>);
+assert_impl_all!(TrimFlags: Send, Sync, Copy, bitflags::Flags<Bits = u32>);
 assert_impl_all!(ResidentFlags: Send, Sync, Copy, bitflags::Flags<Bits = u32>);
 assert_impl_all!(SignalFlags: Send, Sync, Copy, bitflags::Flags<Bits = u32>);
 assert_impl_all!(SyncFlags: Send, Sync, Copy, bitflags::Flags<Bits = u32>);

@@ -29,6 +29,13 @@ pub enum Command {
     FailResets = 8,
     /// Bits of [`ResetSteps`]: by [`Adapter::hold_resets`].
     HoldResets = 9,
+    /// A queue that does not yield for more slices than these is told of
+    /// ([`EventClass::Preemption`]); 0 for none. As many as 1,048,576.
+    PreemptionThreshold = 10,
+    /// Something of the adapter has changed, to this value: by [`Adapter::make_change`].
+    Change = 11,
+    /// Bits of [`FenceUpdates`]. No node.
+    FailFenceUpdates = 12,
 }
 
 bitflags::bitflags! {
@@ -41,6 +48,15 @@ bitflags::bitflags! {
         const ADAPTER = 2;
         /// The start after those.
         const RESTART = 4;
+    }
+
+    /// Which updates of native fences fail from now on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct FenceUpdates: u64 {
+        /// Of MonitoredValue.
+        const MONITORED_VALUES = 1;
+        /// Of CurrentValue.
+        const CURRENT_VALUES = 2;
     }
 
     /// Steps of the reset of an engine.
@@ -98,6 +114,42 @@ pub enum EventClass {
     Trap = 4,
     /// An illegal packet.
     BadObject = 5,
+    /// A queue of the device has not yielded for more slices than are allowed.
+    Preemption = 6,
+    /// Something of the whole adapter has changed ([`Change`]), for control panels.
+    Internal = 7,
+}
+
+/// Why a device was put in error: the reason of a record of [`EventClass::Reset`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum ResetReason {
+    /// Its engine or its adapter was reset.
+    Reset = 0,
+    /// A client said so ([`Device::mark_as_error`](crate::Device::mark_as_error)).
+    Marked = 1,
+    /// Its adapter is removed. There is no record of it any more: the request for records is
+    /// DEVICE_REMOVED.
+    Removed = 2,
+    /// Memory that it was promised is not there.
+    OutOfMemory = 3,
+}
+
+/// What has changed of an adapter: the reason of a record of [`EventClass::Internal`]. The value is
+/// in [`EventRecord::detail`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum Change {
+    /// Its temperature, in thousandths of a degree Celsius.
+    Temperature = 1,
+    /// Its clock, in hertz.
+    Clock = 2,
+    /// Its power state: 0 for D0, 3 for D3.
+    Power = 3,
+    /// Somebody wants memory where there is no room. The value is 0. At most ten times a second.
+    Memory = 4,
 }
 
 impl EventClass {
@@ -105,6 +157,14 @@ impl EventClass {
     /// the cookie.
     pub fn usage(self, cookie: u32) -> [u32; 8] {
         [self as u32, 0, 0, cookie, 0, 0, 0, 0]
+    }
+}
+
+impl Adapter {
+    /// Tells everybody that the temperature or the clock has changed, which they do not do by
+    /// themselves. INVALID_PARAMETER for other changes.
+    pub fn make_change(&self, change: Change, value: u64) -> Result<()> {
+        self.soft_gpu_command(Command::Change, change as u32, value)
     }
 }
 
@@ -121,11 +181,13 @@ pub struct EventRecord {
     pub time_ns: u64,
     /// The context or HW queue, as `opendxg queues` shows it; 0 if that is not known.
     pub queue: u64,
-    /// A GPU virtual address, or the argument of a trap.
+    /// A GPU virtual address, the argument of a trap, the number of slices without a yield, or the
+    /// value that something has changed to.
     pub detail: u64,
     /// What the event was made with.
     pub cookie: u32,
-    /// Of a page fault 1 for a store, of a trap its class, of an illegal packet its header.
+    /// Of a page fault 1 for a store, of a reset a number of [`ResetReason`], of a trap its class,
+    /// of an illegal packet its header, of a change a number of [`Change`].
     pub reason: u32,
 }
 

@@ -19,7 +19,7 @@
 use opendxg::uapi::*;
 
 use crate::export::functions;
-use crate::{adapter_info, adapters, allocations, answers, names, sync_objects};
+use crate::{adapter_info, adapters, allocations, answers, names, notices, sync_objects};
 
 functions! {
     "Adapters and queries" {
@@ -98,7 +98,7 @@ functions! {
         direct D3DKMTGetAllocationPriority(D3DKMT_GETALLOCATIONPRIORITY);
         direct D3DKMTQueryAllocationResidency(D3DKMT_QUERYALLOCATIONRESIDENCY);
         direct D3DKMTOfferAllocations(D3DKMT_OFFERALLOCATIONS);
-        pending D3DKMTReclaimAllocations(D3DKMT_RECLAIMALLOCATIONS);
+        direct D3DKMTReclaimAllocations(D3DKMT_RECLAIMALLOCATIONS);
         direct D3DKMTReclaimAllocations2(D3DKMT_RECLAIMALLOCATIONS2);
         pending D3DKMTLock(D3DKMT_LOCK);
         pending D3DKMTUnlock(D3DKMT_UNLOCK);
@@ -110,8 +110,8 @@ functions! {
         direct D3DKMTCheckSharedResourceAccess(D3DKMT_CHECKSHAREDRESOURCEACCESS);
         direct D3DKMTConfigureSharedResource(D3DKMT_CONFIGURESHAREDRESOURCE);
         unsupported D3DKMTGetResourcePresentPrivateDriverData(D3DDDI_GETRESOURCEPRESENTPRIVATEDRIVERDATA);
-        pending D3DKMTQueryProcessOfferInfo(D3DKMT_QUERYPROCESSOFFERINFO);
-        pending D3DKMTTrimProcessCommitment(D3DKMT_TRIMPROCESSCOMMITMENT);
+        direct D3DKMTQueryProcessOfferInfo(D3DKMT_QUERYPROCESSOFFERINFO);
+        direct D3DKMTTrimProcessCommitment(D3DKMT_TRIMPROCESSCOMMITMENT);
     }
     "Paging and GPU virtual addresses" {
         direct D3DKMTCreatePagingQueue(D3DKMT_CREATEPAGINGQUEUE);
@@ -122,8 +122,10 @@ functions! {
         direct D3DKMTMapGpuVirtualAddress(D3DDDI_MAPGPUVIRTUALADDRESS);
         direct D3DKMTFreeGpuVirtualAddress(D3DKMT_FREEGPUVIRTUALADDRESS);
         direct D3DKMTUpdateGpuVirtualAddress(D3DKMT_UPDATEGPUVIRTUALADDRESS);
-        pending D3DKMTRegisterTrimNotification(D3DKMT_REGISTERTRIMNOTIFICATION);
-        pending D3DKMTUnregisterTrimNotification(D3DKMT_UNREGISTERTRIMNOTIFICATION);
+        translated D3DKMTRegisterTrimNotification(D3DKMT_REGISTERTRIMNOTIFICATION)
+            via opendxg_memory_notice = notices::register_trim;
+        answered D3DKMTUnregisterTrimNotification(D3DKMT_UNREGISTERTRIMNOTIFICATION)
+            = notices::unregister_trim;
     }
     "Synchronization" {
         translated D3DKMTCreateSynchronizationObject(D3DKMT_CREATESYNCHRONIZATIONOBJECT)
@@ -248,7 +250,7 @@ functions! {
     "WDDM 3.2, processes and features" {
         direct D3DKMTCreateNativeFence(D3DKMT_CREATENATIVEFENCE);
         direct D3DKMTOpenNativeFenceFromNtHandle(D3DKMT_OPENNATIVEFENCEFROMNTHANDLE);
-        pending D3DKMTGetNativeFenceLogDetail(D3DKMT_GETNATIVEFENCELOGDETAIL);
+        direct D3DKMTGetNativeFenceLogDetail(D3DKMT_GETNATIVEFENCELOGDETAIL);
         direct D3DKMTEnumProcesses(d3dkmt_enumprocesses);
         direct D3DKMTIsFeatureEnabled(D3DKMT_ISFEATUREENABLED);
         answered D3DKMTSetProcessDeviceRemovalSupport(D3DKMT_SETPROCESSDEVICEREMOVALSUPPORT)
@@ -270,8 +272,10 @@ functions! {
         unsupported D3DKMTGetAvailableTrackedWorkloadIndex(D3DKMT_GETAVAILABLETRACKEDWORKLOADINDEX);
         unsupported D3DKMTGetTrackedWorkloadStatistics(D3DKMT_GETTRACKEDWORKLOADSTATISTICS);
         unsupported D3DKMTResetTrackedWorkloadStatistics(D3DKMT_RESETTRACKEDWORKLOADSTATISTICS);
-        pending D3DKMTRegisterBudgetChangeNotification(D3DKMT_REGISTERBUDGETCHANGENOTIFICATION);
-        pending D3DKMTUnregisterBudgetChangeNotification(D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION);
+        translated D3DKMTRegisterBudgetChangeNotification(D3DKMT_REGISTERBUDGETCHANGENOTIFICATION)
+            via opendxg_memory_notice = notices::register_budget;
+        answered D3DKMTUnregisterBudgetChangeNotification(D3DKMT_UNREGISTERBUDGETCHANGENOTIFICATION)
+            = notices::unregister_budget;
         unsupported D3DKMTSetStereoEnabled(D3DKMT_SETSTEREOENABLED);
         unsupported D3DKMTQueryHybridListValue(D3DKMT_HYBRID_LIST);
         unsupported D3DKMTSetHybridListVValue(D3DKMT_HYBRID_LIST);

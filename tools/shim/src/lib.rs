@@ -20,6 +20,7 @@ pub mod export;
 pub mod functions;
 mod library;
 mod names;
+mod notices;
 mod security;
 pub mod signatures;
 mod sync_objects;

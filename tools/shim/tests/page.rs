@@ -30,14 +30,7 @@ const PENDING: &str = "not supported yet";
 const STATES: [&str; 5] = ["direct", "translated", "answered", PENDING, "not supported"];
 
 /// Why functions are not supported yet, without their prefix.
-const REASONS: [(&str, &str); 7] = [
-    (
-        "comes with eviction under memory pressure",
-        "OfferAllocations ReclaimAllocations ReclaimAllocations2 \
-         QueryProcessOfferInfo TrimProcessCommitment RegisterTrimNotification \
-         UnregisterTrimNotification RegisterBudgetChangeNotification \
-         UnregisterBudgetChangeNotification",
-    ),
+const REASONS: [(&str, &str); 5] = [
     (
         "Lock2 and Unlock2 do this without allocation lists",
         "Lock Unlock",
@@ -49,10 +42,6 @@ const REASONS: [(&str, &str); 7] = [
     (
         "contexts have priorities; no known client on Linux calls it",
         "SetProcessSchedulingPriorityClass GetProcessSchedulingPriorityClass",
-    ),
-    (
-        "comes with their logs",
-        "GetNativeFenceLogDetail",
     ),
     (
         "which processes of other users it may show is not decided",

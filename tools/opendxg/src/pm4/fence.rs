@@ -2,9 +2,22 @@
 //! Packets that tell others how far the engine has come.
 
 use super::{halves, opcode, Pm4};
+use crate::handle::LocalHandle;
 
 /// RELEASE_MEM: the event of the end of the pipe, which the software GPU does not look at.
 const END_OF_PIPE: u32 = 0x14 | (5 << 8);
+
+/// Index of an entry that goes where the log ends.
+const APPEND: u32 = u32::MAX;
+
+/// A log of a hardware queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// Of waits for native fences that are over.
+    Waits,
+    /// Of signals of native fences.
+    Signals,
+}
 
 /// What RELEASE_MEM writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +103,39 @@ impl Pm4 {
         self.native(opcode::SIGNAL_FENCE, address, value)
     }
 
+    /// The same with an entry in the log of signals of the queue, which calls the fence by its
+    /// handle. Only a queue that its process fills has logs.
+    pub fn signal_native_logged(self, address: u64, value: u64, handle: LocalHandle) -> Self {
+        self.logged(opcode::SIGNAL_FENCE, address, value, handle)
+    }
+
     /// ODX_WAIT_FENCE: waits until a native fence has reached a value.
     pub fn wait_native(self, address: u64, value: u64) -> Self {
         self.native(opcode::WAIT_FENCE, address, value)
+    }
+
+    /// The same with an entry in the log of waits of the queue.
+    pub fn wait_native_logged(self, address: u64, value: u64, handle: LocalHandle) -> Self {
+        self.logged(opcode::WAIT_FENCE, address, value, handle)
+    }
+
+    fn logged(self, opcode: u8, address: u64, value: u64, handle: LocalHandle) -> Self {
+        let [low, high] = halves(address);
+        let [value_low, value_high] = halves(value);
+        let words = [1, low, high, value_low, value_high, handle.0, APPEND, 0, 0];
+        self.packet(opcode, &words)
+    }
+
+    /// ODX_WRITE_LOG: an entry in a log of the queue about what earlier packets did. The entry of a
+    /// wait tells when the last wait of the queue was first tried.
+    pub fn write_log(self, log: Log, handle: LocalHandle, value: u64) -> Self {
+        let [low, high] = halves(value);
+        let (select, takes_observed) = match log {
+            Log::Waits => (1 | (1 << 8), 1),
+            Log::Signals => (2, 0),
+        };
+        let words = [select, handle.0, low, high, APPEND, takes_observed, 0];
+        self.packet(opcode::WRITE_LOG, &words)
     }
 
     fn native(self, opcode: u8, address: u64, value: u64) -> Self {
