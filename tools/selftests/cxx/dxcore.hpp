@@ -11,6 +11,7 @@
 #include <semaphore.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <wchar.h>
 
 #define INITGUID
@@ -64,6 +65,18 @@ static inline ULONG references(IUnknown *object)
 {
 	object->AddRef();
 	return object->Release();
+}
+
+// Whether an object comes to have so many references. The thread of the library that looks for
+// changes holds one for a moment.
+static inline bool comes_to(IUnknown *object, ULONG count)
+{
+	for (int turn = 0; turn < 1000; turn++) {
+		if (references(object) == count)
+			return true;
+		usleep(10000);
+	}
+	return false;
 }
 
 static inline LUID luid_of(IDXCoreAdapter *adapter)

@@ -12,18 +12,24 @@ mod t_access_none;
 mod t_adapters;
 #[path = "bin/t-bounds/main.rs"]
 mod t_bounds;
+#[path = "bin/t-cpu-border.rs"]
+mod t_cpu_border;
 #[path = "bin/t-cpu-events/main.rs"]
 mod t_cpu_events;
 #[path = "bin/t-crate.rs"]
 mod t_crate;
 #[path = "bin/t-create/main.rs"]
 mod t_create;
+#[path = "bin/t-cross-adapter/main.rs"]
+mod t_cross_adapter;
 #[path = "bin/t-destroy/main.rs"]
 mod t_destroy;
 #[path = "bin/t-dmabuf/main.rs"]
 mod t_dmabuf;
 #[path = "bin/t-failslab/main.rs"]
 mod t_failslab;
+#[path = "bin/t-fence-timeline.rs"]
+mod t_fence_timeline;
 #[path = "bin/t-fences/main.rs"]
 mod t_fences;
 #[path = "bin/t-gpu-client/main.rs"]
@@ -70,6 +76,8 @@ mod t_mmap;
 mod t_names;
 #[path = "bin/t-native-fences/main.rs"]
 mod t_native_fences;
+#[path = "bin/t-native-shadow.rs"]
+mod t_native_shadow;
 #[path = "bin/t-negative/main.rs"]
 mod t_negative;
 #[path = "bin/t-nt-handle/main.rs"]
@@ -110,18 +118,21 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 51] = [
+const PROGRAMS: [(&str, fn()); 55] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
     ("t-adapters", t_adapters::main),
     ("t-bounds", t_bounds::main),
+    ("t-cpu-border", t_cpu_border::main),
     ("t-cpu-events", t_cpu_events::main),
     ("t-crate", t_crate::main),
     ("t-create", t_create::main),
     ("t-destroy", t_destroy::main),
+    ("t-cross-adapter", t_cross_adapter::main),
     ("t-dmabuf", t_dmabuf::main),
     ("t-failslab", t_failslab::main),
+    ("t-fence-timeline", t_fence_timeline::main),
     ("t-fences", t_fences::main),
     ("t-gpu-client", t_gpu_client::main),
     ("t-gpu-fair", t_gpu_fair::main),
@@ -145,6 +156,7 @@ const PROGRAMS: [(&str, fn()); 51] = [
     ("t-mmap", t_mmap::main),
     ("t-names", t_names::main),
     ("t-native-fences", t_native_fences::main),
+    ("t-native-shadow", t_native_shadow::main),
     ("t-negative", t_negative::main),
     ("t-nt-handle", t_nt_handle::main),
     ("t-open", t_open::main),

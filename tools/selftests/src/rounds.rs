@@ -45,6 +45,21 @@ pub fn rounds(count: u32) -> u32 {
     ((f64::from(count) * factor) as u32).max(1)
 }
 
+/// Goes through at least so many rounds, and through more until there was enough of what has to
+/// happen meanwhile. How fast the machine is does not decide then.
+pub fn rounds_until(
+    least: u32,
+    enough: impl Fn() -> bool,
+    mut round: impl FnMut() -> TestResult,
+) -> TestResult {
+    let mut done = 0;
+    while done < least || !enough() {
+        round()?;
+        done = done.saturating_add(1);
+    }
+    Ok(())
+}
+
 /// How much longer tests may take for it; at least 1.
 pub(crate) fn longer() -> f64 {
     factor(ROUNDS_VARIABLE, 1.0).max(1.0)

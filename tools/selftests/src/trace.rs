@@ -104,6 +104,14 @@ pub fn traced(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
     trace.stop()
 }
 
+/// Everything that `work` causes, with the calls of KMDs where there is a verifier.
+pub fn traced_all(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
+    let trace = Trace::new()?;
+    trace.set(EVENTS, true)?;
+    work()?;
+    trace.stop()
+}
+
 /// The calls of a KMD that `work` causes, where there is a verifier.
 pub fn traced_kmd(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
     let trace = Trace::new()?;

@@ -10,7 +10,7 @@ use opendxg::uapi::{
 };
 use opendxg::{Context, Doorbell, HwQueue};
 
-use crate::gpu::{reaches, Buffer, Gpu, PAGE};
+use crate::gpu::{Buffer, Gpu, PAGE};
 use crate::time::eventually;
 use crate::{ensure, TestResult};
 
@@ -46,6 +46,13 @@ impl<'a> UserQueue<'a> {
             written: AtomicU64::new(0),
             queued: AtomicU64::new(queue.progress().value()),
         })
+    }
+
+    /// A ring of one page for a queue, with its doorbell connected.
+    pub fn connected(gpu: &Gpu, queue: &'a HwQueue<'a>) -> TestResult<Self> {
+        let user = Self::new(gpu, queue)?;
+        user.doorbell.connect()?;
+        Ok(user)
     }
 
     /// The doorbell.
@@ -102,7 +109,7 @@ impl<'a> UserQueue<'a> {
         let value = self.queued.fetch_add(1, Ordering::Relaxed) + 1;
         let address = self.doorbell.queue().progress().gpu_address();
         let mut dwords = packets.words().to_vec();
-        dwords.extend(Pm4::new().signal(address, value).words());
+        dwords.extend(Pm4::new().signal_native(address, value).words());
         (value, dwords)
     }
 
@@ -115,10 +122,12 @@ impl<'a> UserQueue<'a> {
         Ok(value)
     }
 
-    /// Waits until the progress fence has a value.
+    /// Waits until the progress fence has a value. It looks, so that no interrupt of a native fence
+    /// is raised that a test does not ask for.
     #[track_caller]
     pub fn until(&self, value: u64) -> TestResult {
-        reaches(self.doorbell.queue().progress(), value)
+        let progress = self.doorbell.queue().progress();
+        eventually("progress", || progress.is_reached(value))
     }
 
     /// Submits packets and waits for them.

@@ -20,7 +20,7 @@ pub(crate) fn main() {
             inherited,
         )
         .test("a keyed mutex whose guard is dropped is as it was", guard)
-        .test("the examples of the package run", examples)
+        .test("CPU-46 the examples of the package run", examples)
         .run()
 }
 
@@ -132,6 +132,11 @@ fn examples() -> TestResult {
             "page fault of a store at 0x600000000000",
         ),
         ("example-crash-report", "a new device works"),
+        (
+            "example-crash-report-c",
+            "page fault of a store at 0x600000000000",
+        ),
+        ("example-crash-report-c", "a new device works"),
         ("example-picture", "frame 8: 16384 bytes as drawn"),
     ] {
         let program = std::env::current_exe()?.with_file_name(name);

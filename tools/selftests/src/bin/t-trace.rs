@@ -11,7 +11,7 @@ use selftests::gpu::{one, Gpu};
 use selftests::trace::{traced, Event, ROOT};
 use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
-const EVENTS: [&str; 13] = [
+const EVENTS: [&str; 19] = [
     "dxg_create",
     "dxg_destroy",
     "dxg_wait",
@@ -24,7 +24,13 @@ const EVENTS: [&str; 13] = [
     "dxg_block",
     "dxg_unblock",
     "dxg_fault",
+    "dxg_fence_queued",
+    "dxg_fence_done",
     "dxg_kmd",
+    "dxg_propagate",
+    "dxg_native_interrupt",
+    "dxg_log_entry",
+    "dxg_log_lost",
 ];
 /// What `kind` says about a monitored fence.
 const MONITORED_FENCE: u64 = 5;

@@ -69,6 +69,15 @@ fn sync_file() -> TestResult {
     Ok(())
 }
 
+/// A CPU event, which the process keeps to its end.
+fn cpu_event() -> TestResult {
+    let fd = opendxg::EventFd::new()?;
+    let event = fixture::device()?.create_cpu_event(&fd)?;
+    is_pinned()?;
+    drop(event);
+    Ok(())
+}
+
 /// A forked child has only the mapping: its owner and every descriptor are gone.
 fn mapping() -> TestResult {
     selftests::task::adopt_orphans()?;
@@ -240,6 +249,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         "the module stays while an NT handle is open, and goes after the last close",
         "the module stays while a fence point is open, and goes after the last close",
         "FEN-162 the module stays while a sync file is open, and goes after the last close",
+        "CPU-36 the module stays while a CPU event is there, and goes after the last close",
         "the module stays while a process has only a mapping, and goes after its end",
         "RES-110 the module stays while a dma-buf is open, mapped or used by another driver",
         "RES-110 the module stays while a weak reference or a watch is open",
@@ -264,6 +274,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         then_free(nt_handle()),
         then_free(fence_point()),
         then_free(sync_file()),
+        then_free(cpu_event()),
         then_free(mapping()),
         then_free(dma_buf()),
         then_free(weak_and_watch()),

@@ -3,11 +3,14 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use opendxg::raw::Argument;
+use opendxg::raw::{code, Argument};
 use opendxg::uapi::*;
 use opendxg::{Access, EventFd, FenceValues, SignalFlags, Status, SyncFlags, SyncKind, SyncObject};
+use rustix::io::Errno;
 use selftests::call::{refused, succeeds};
 use selftests::gpu::Gpu;
+use selftests::memory::Page;
+use selftests::poison::bytes;
 use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
@@ -15,7 +18,12 @@ const IP: Status = Status::INVALID_PARAMETER;
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("CPU-6 FEN-113 the feature is enabled", feature)
-        .test("CPU-2 CPU-3 CPU-10 creation", creation)
+        .test("CPU-2 CPU-3 CPU-8 CPU-10 creation", creation)
+        .test(
+            "CPU-9 CPU-41 a creation that cannot be answered",
+            unanswered,
+        )
+        .test("CPU-41 fdinfo shows the events of each device", shown)
         .test(
             "CPU-1 CPU-4 flags beside SignalByKmd, and other types",
             flags,
@@ -43,6 +51,8 @@ fn creation() -> TestResult {
     let other = device.create_cpu_event(&fd)?;
     let (first, second) = (one.set_usage([0; 8])?, other.set_usage([0; 8])?);
     ensure!(first != 0 && second != 0 && first != second);
+    // A generation and a number, and no address of the kernel's half.
+    ensure!(first >> 63 == 0 && second >> 63 == 0);
     one.destroy()?;
     // The name of the one that is gone is not used again.
     let third = device.create_cpu_event(&fd)?;
@@ -51,6 +61,77 @@ fn creation() -> TestResult {
     drop(fd);
     other.destroy()?;
     third.destroy()?;
+    Ok(())
+}
+
+/// What fdinfo shows of an object: the end of its line, without what all objects have.
+fn fdinfo(handle: u32) -> TestResult<Option<String>> {
+    let begin = format!("dxg-handle:\t{handle:#010x} ");
+    for entry in std::fs::read_dir("/proc/self/fdinfo")? {
+        let text = std::fs::read_to_string(entry?.path()).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(&begin));
+        if let Some(line) = line {
+            return Ok(Some(line[begin.len()..].into()));
+        }
+    }
+    Ok(None)
+}
+
+/// How many events a device has.
+fn events_of(device: &opendxg::Device) -> TestResult<u32> {
+    let line = fdinfo(device.handle().0)?.ok_or("no such device")?;
+    let count = line.split_once("cpu-events=").ok_or("no count")?.1;
+    Ok(count.parse().map_err(|_| "no number")?)
+}
+
+/// The handle does not fit into what the caller gave: no event is left, and nothing is signalled.
+fn unanswered() -> TestResult {
+    type Creation = D3DKMT_CREATESYNCHRONIZATIONOBJECT2;
+    let raw = fixture::raw()?;
+    let device = fixture::device()?;
+    let fd = EventFd::new()?;
+    let event = fd.as_fd().as_raw_fd() as u64;
+    const BY_KMD: u32 = D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_SignalByKmd;
+    let arg = argument(device.handle().0, D3DDDI_CPU_NOTIFICATION, BY_KMD, event);
+    let page = Page::beginning_with(bytes(&arg))?.read_only()?;
+    for _ in 0..3 {
+        let answer = raw.ioctl(code(Creation::NR, Creation::SIZE), page.address());
+        ensure_eq!(answer, Err(Errno::FAULT));
+    }
+    ensure_eq!(events_of(&device)?, 0);
+    device.create_cpu_event(&fd)?.destroy()?;
+    Ok(())
+}
+
+/// How many there are, what each is for and how often it was signalled; and no address.
+fn shown() -> TestResult {
+    let gpu = Gpu::new()?;
+    let (fd, other) = (EventFd::new()?, fixture::device()?);
+    let events = [
+        gpu.device().create_cpu_event(&fd)?,
+        gpu.device().create_cpu_event(&fd)?,
+    ];
+    ensure_eq!((events_of(gpu.device())?, events_of(&other)?), (2, 0));
+    events[1].set_usage([4, 1, 0, 0xcafe, 0, 0, 0, 0])?;
+    // A usage that is refused is not shown.
+    fails_with(events[1].set_usage([4, 1, 0, 0, 1, 0, 0, 0]), IP)?;
+    gpu.run(&opendxg::pm4::Pm4::new().trap(1, 1).trap(1, 2))?;
+    let mut heard = 0;
+    while heard < 2 {
+        heard += fd.wait(Some(selftests::time::soon()))?.unwrap_or(0);
+    }
+    for (event, expected) in events.iter().zip([
+        " signals=0 late=0 usage=0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x0",
+        " signals=2 late=0 usage=0x4,0x1,0x0,0xcafe,0x0,0x0,0x0,0x0",
+    ]) {
+        let line = fdinfo(event.object().handle().0)?.ok_or("no such event")?;
+        ensure!(line.ends_with(expected), "{line}");
+        ensure!(!line.contains("ffff"), "{line}");
+    }
+    for (event, left) in events.into_iter().zip([1, 0]) {
+        event.destroy()?;
+        ensure_eq!(events_of(gpu.device())?, left);
+    }
     Ok(())
 }
 

@@ -5,10 +5,9 @@ use opendxg::pm4::Pm4;
 use opendxg::soft_gpu::{Command, EventClass, EventRecord};
 use opendxg::ExecutionState;
 use selftests::gpu::{is_in, reaches, Gpu};
-use selftests::soft_adapter::SoftAdapter;
 use selftests::{ensure, ensure_eq, Suite, TestResult};
 
-use super::Told;
+use super::{soft, soft_enabled, Told};
 
 /// Where nobody maps anything.
 const NOWHERE: u64 = 0x6000_0000_0000;
@@ -36,12 +35,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("CPU-23 CPU-38 one last signal", last)
 }
 
-fn one(told: &Told) -> TestResult<EventRecord> {
-    let (records, lost) = told.event.take_records(told.name)?;
-    ensure_eq!((records.len(), lost), (1, 0), "{records:?}");
-    Ok(records[0])
-}
-
 fn page_fault() -> TestResult {
     let gpu = Gpu::node(1)?;
     let any = Told::new(&gpu, EventClass::Any.usage(1))?;
@@ -53,7 +46,7 @@ fn page_fault() -> TestResult {
     )?;
     ensure_eq!((any.wait()?, faults.wait()?), (1, 1));
     for (told, cookie) in [(&any, 1), (&faults, 2)] {
-        let record = one(told)?;
+        let record = told.one()?;
         ensure_eq!(record.class, EventClass::PageFault as u32);
         ensure_eq!((record.node, record.number, record.cookie), (1, 1, cookie));
         ensure_eq!((record.detail, record.reason), (NOWHERE + 8, 1));
@@ -72,7 +65,7 @@ fn blocked() -> TestResult {
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| -> TestResult<EventRecord> {
             gpu.done().wait(1)?;
-            one(&told)
+            told.one()
         });
         let gate = gpu.device().create_fence(0)?;
         gpu.context().wait(&selftests::gpu::one(&gate, 1))?;
@@ -93,7 +86,7 @@ fn illegal() -> TestResult {
     let told = Told::new(&gpu, EventClass::BadObject.usage(9))?;
     gpu.fails(&Pm4::new().word(0x1234_5678), ExecutionState::DmaFault)?;
     ensure_eq!(told.wait()?, 1);
-    let record = one(&told)?;
+    let record = told.one()?;
     ensure_eq!(record.class, EventClass::BadObject as u32);
     ensure_eq!((record.reason, record.cookie), (0x1234_5678, 9));
     Ok(())
@@ -105,14 +98,14 @@ fn traps() -> TestResult {
     for round in 1..=20 {
         gpu.run(&Pm4::new().trap(5, round))?;
         ensure_eq!(told.wait()?, 1);
-        let record = one(&told)?;
+        let record = told.one()?;
         ensure_eq!((record.class, record.reason), (EventClass::Trap as u32, 5));
         ensure_eq!((record.detail, record.number), (round, round));
     }
     // fdinfo shows how often it was signalled.
     let shown = std::fs::read_dir("/proc/self/fdinfo")?
         .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok())
-        .any(|text| text.contains(" signals=20 late=0\n"));
+        .any(|text| text.contains(" signals=20 late=0 usage=0x4,0x0,0x0,0x4,0x0,0x0,0x0,0x0\n"));
     ensure!(shown, "fdinfo does not show 20 signals");
     // Many at once, for several events: as many signals for each.
     let more = [4, 5, 6].map(|cookie| Told::new(&gpu, EventClass::Trap.usage(cookie)));
@@ -122,11 +115,7 @@ fn traps() -> TestResult {
     }
     gpu.run(&packets)?;
     for told in [Ok(told)].into_iter().chain(more) {
-        let (told, mut count) = (told?, 0);
-        while count < 500 {
-            count += told.wait()?;
-        }
-        ensure_eq!(count, 500);
+        told?.hears_traps(499, 500)?;
     }
     gpu.works()
 }
@@ -166,7 +155,7 @@ fn others() -> TestResult {
 }
 
 fn reset() -> TestResult {
-    let soft = SoftAdapter::enabled("cpu-events-reset")?;
+    let soft = soft_enabled("cpu-events-reset")?;
     let adapter = soft.open()?;
     let gpu = Gpu::on(&adapter.create_device()?, 0)?;
     let told = Told::new(&gpu, EventClass::Reset.usage(0))?;
@@ -199,7 +188,7 @@ fn marked() -> TestResult {
         let waiter = scope.spawn(|| -> TestResult {
             gpu.done().wait(1)?;
             for told in &events {
-                let record = one(told)?;
+                let record = told.one()?;
                 ensure_eq!((record.class, record.node), (EventClass::Reset as u32, !0));
                 ensure_eq!((record.reason, record.cookie, record.queue), (1, 1, 0));
             }
@@ -221,7 +210,7 @@ fn marked() -> TestResult {
 
 /// The reason of a hang is there when the thread that waits for its work goes on.
 fn hang() -> TestResult {
-    let soft = SoftAdapter::new("cpu-events-hang")?;
+    let soft = soft("cpu-events-hang")?;
     soft.set("tdr_delay_ms", "300")?;
     soft.set("enabled", "1")?;
     let adapter = soft.open()?;
@@ -235,7 +224,7 @@ fn hang() -> TestResult {
         gpu.submit(&commands)?;
         gpu.mark()?;
         reaches(gpu.done(), u64::MAX)?;
-        let record = one(&told)?;
+        let record = told.one()?;
         ensure_eq!((record.class, record.node), (EventClass::Reset as u32, 2));
         is_in(gpu.device(), ExecutionState::Hung)?;
         ensure_eq!(told.wait()?, 1);

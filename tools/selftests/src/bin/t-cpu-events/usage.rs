@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The usage escape (cpu-events.md section 3), and requests for records.
 
+use std::mem::offset_of;
+
 use opendxg::raw::Argument;
 use opendxg::soft_gpu::EventClass;
 use opendxg::uapi::*;
 use opendxg::{Status, SyncKind};
 use selftests::call::{refused, succeeds};
 use selftests::gpu::Gpu;
-use selftests::soft_adapter::SoftAdapter;
+use selftests::memory::Page;
 use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
-use super::Told;
+use super::{soft_enabled, Told};
 
 const IP: Status = Status::INVALID_PARAMETER;
 const KNOWN: u32 = D3DDDI_ESCAPEFLAGS_DriverKnownEscape;
@@ -27,6 +29,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("CPU-18 CPU-42 usages that are refused", usages)
         .test("CPU-17 an adapter that sleeps", asleep)
         .test("CPU-44 requests for records that are refused", requests)
+        .test(
+            "CPU-18 CPU-44 nothing is done that cannot be answered",
+            unanswered,
+        )
+        .test("CPU-11 CPU-12 CPU-15 the 48 bytes and the 32", layout)
 }
 
 /// The 48 bytes, and the escape about them.
@@ -148,9 +155,6 @@ fn usages() -> TestResult {
         usage[word] = 1;
         fails_with(told.event.set_usage(usage), IP)?;
     }
-    let mut usage = EventClass::Trap.usage(8);
-    usage[2] = gpu.context().handle().0;
-    fails_with(told.event.set_usage(usage), Status::NOT_SUPPORTED)?;
     traps()?;
     told.wait()?;
     let (records, _) = told.event.take_records(told.name)?;
@@ -173,7 +177,7 @@ fn usages() -> TestResult {
 /// The escape with NoAdapterSynchronization leaves it asleep, the one without wakes it up.
 fn asleep() -> TestResult {
     let raw = fixture::raw()?;
-    let soft = SoftAdapter::enabled("cpu-events")?;
+    let soft = soft_enabled("cpu-events")?;
     let adapter = soft.open()?;
     let gpu = Gpu::on(&adapter.create_device()?, 0)?;
     let told = Told::new(&gpu, [0; 8])?;
@@ -216,5 +220,83 @@ fn requests() -> TestResult {
     }
     fails_with(gpu.device().private_escape(&mut good[..791].to_vec()), IP)?;
     ensure!(told.event.take_records(told.name)?.0.is_empty());
+    Ok(())
+}
+
+/// The buffer can be read and not written: the records stay, and so does the usage.
+fn unanswered() -> TestResult {
+    let raw = fixture::raw()?;
+    let gpu = Gpu::new()?;
+    let told = Told::new(&gpu, EventClass::Trap.usage(7))?;
+    gpu.run(&opendxg::pm4::Pm4::new().trap(1, 2))?;
+    told.wait()?;
+    let mut request = vec![0; 792];
+    request[..4].copy_from_slice(b"ODXR");
+    request[4] = 1;
+    request[8..16].copy_from_slice(&told.name.to_le_bytes());
+    let page = Page::beginning_with(&request)?.read_only()?;
+    let mut arg = escape(&told, &mut request);
+    arg.hDevice = gpu.device().handle().0;
+    arg.Flags = 0;
+    arg.pPrivateDriverData = page.address();
+    refused(&raw, &mut arg, Status::ACCESS_VIOLATION)?;
+    ensure_eq!(told.one()?.detail, 2);
+    // With another cookie.
+    let mut usage = of(&told);
+    usage[28] = 8;
+    let page = Page::beginning_with(&usage)?.read_only()?;
+    let mut arg = escape(&told, &mut usage);
+    arg.pPrivateDriverData = page.address();
+    refused(&raw, &mut arg, Status::ACCESS_VIOLATION)?;
+    gpu.run(&opendxg::pm4::Pm4::new().trap(1, 3))?;
+    told.wait()?;
+    ensure_eq!(told.one()?.cookie, 7);
+    Ok(())
+}
+
+/// Where everything is, and that each word is looked at.
+fn layout() -> TestResult {
+    type Usage = D3DDDI_DRIVERESCAPE_CPUEVENTUSAGE;
+    ensure_eq!((size_of::<D3DKMT_ESCAPE>(), size_of::<Usage>()), (32, 48));
+    ensure_eq!(
+        [
+            offset_of!(D3DKMT_ESCAPE, hAdapter),
+            offset_of!(D3DKMT_ESCAPE, hDevice),
+            offset_of!(D3DKMT_ESCAPE, Type),
+            offset_of!(D3DKMT_ESCAPE, Flags),
+            offset_of!(D3DKMT_ESCAPE, pPrivateDriverData),
+            offset_of!(D3DKMT_ESCAPE, PrivateDriverDataSize),
+            offset_of!(D3DKMT_ESCAPE, hContext),
+        ],
+        [0, 4, 8, 12, 16, 24, 28]
+    );
+    ensure_eq!(
+        [
+            offset_of!(Usage, EscapeType),
+            offset_of!(Usage, hSyncObject),
+            offset_of!(Usage, hKmdCpuEvent),
+            offset_of!(Usage, Usage),
+        ],
+        [0, 4, 8, 16]
+    );
+    let raw = fixture::raw()?;
+    let gpu = Gpu::new()?;
+    let told = Told::new(&gpu, [0; 8])?;
+    // The event itself is the only word that may be anything (CPU-12).
+    for byte in 0..48 {
+        let mut data = of(&told);
+        data[byte] = !data[byte];
+        let mut arg = escape(&told, &mut data);
+        let place = |failure| format!("byte {byte}: {failure}");
+        match byte {
+            0..8 => refused(&raw, &mut arg, IP).map_err(place)?,
+            // Nodes, a queue, and what is reserved.
+            20..28 | 32..48 => refused(&raw, &mut arg, IP).map_err(place)?,
+            _ => succeeds(&raw, &mut arg).map_err(place)?,
+        }
+        if (8..20).contains(&byte) || (28..32).contains(&byte) {
+            ensure_eq!(data[8..16], told.name.to_ne_bytes(), "byte {byte}");
+        }
+    }
     Ok(())
 }

@@ -151,6 +151,17 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
     ("CreateNativeFence: shareable", |sweep| {
         native(sweep, SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING)
     }),
+    ("CreateNativeFence: cross-adapter", |sweep| {
+        native(sweep, CROSS)
+    }),
+    (
+        "OpenNativeFenceFromNtHandle of what is monitored elsewhere",
+        |sweep| {
+            let device = fixture::device()?;
+            let nt = device.create_fence_with(0, CROSS)?.share(Access::ALL)?;
+            open_native(sweep, &device, nt.slot())
+        },
+    ),
     ("OpenNativeFenceFromNtHandle with new mappings", |sweep| {
         let device = fixture::device()?;
         // Its GPU looks at the pages.
@@ -241,6 +252,12 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         arg.sync_object = fence.handle().0;
         sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
     }),
+    ("a notice about memory", |sweep| {
+        let device = fixture::device()?;
+        let mut arg = opendxg_memory_notice::zeroed();
+        (arg.device, arg.kind) = (device.handle().0, OPENDXG_NOTICE_TRIM);
+        sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
+    }),
     ("a read from a fence stream", |sweep| Reading::sweep(sweep)),
     ("a signal that waits for an event", |sweep| {
         OnEvent::sweep(sweep, false)
@@ -307,6 +324,11 @@ fn native(sweep: Sweep<'_>, flags: SyncFlags) -> TestResult {
         destroy_object(raw, arg.hSyncObject)
     })?)
 }
+
+/// What a cross-adapter fence is made with.
+const CROSS: SyncFlags = SyncFlags::SHARED
+    .union(SyncFlags::NT_SECURITY_SHARING)
+    .union(SyncFlags::CROSS_ADAPTER);
 
 /// Opens a native fence.
 fn open_native(sweep: Sweep<'_>, device: &Device, nt: u64) -> TestResult {

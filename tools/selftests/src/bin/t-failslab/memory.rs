@@ -6,7 +6,10 @@ use std::rc::Rc;
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{Allocation, EvictFlags, GpuMap, GpuRange, ResidentFlags, Status};
+use opendxg::{
+    Allocation, Dxg, EvictFlags, GpuMap, GpuRange, OfferFlags, OfferPriority, ResidentFlags,
+    StatisticsOf, Status, TrimFlags,
+};
 use selftests::call::succeeds;
 use selftests::gpu::{reaches, Gpu, PAGE, READ_WRITE};
 use selftests::{ensure, fixture, TestResult};
@@ -40,6 +43,13 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
     ("Evict: only if necessary", |sweep| {
         evicted(sweep, EvictFlags::ONLY_IF_NECESSARY)
     }),
+    ("OfferAllocations", |sweep| {
+        offered(sweep, OfferFlags::ALLOW_DECOMMIT)
+    }),
+    ("OfferAllocations: at once", |sweep| {
+        offered(sweep, OfferFlags::IMMEDIATELY)
+    }),
+    ("ReclaimAllocations2: without system memory", reclaimed),
     ("UpdateAllocationProperty: accessed physically", |sweep| {
         let gpu = Gpu::new()?;
         let memory = gpu.allocate(3 * PAGE)?;
@@ -182,6 +192,74 @@ fn property(gpu: &Gpu, allocation: &Allocation) -> D3DDDI_UPDATEALLOCPROPERTY {
     arg.hPagingQueue = gpu.paging().handle().0;
     arg.hAllocation = allocation.handle().0;
     arg
+}
+
+fn offered(sweep: Sweep<'_>, flags: OfferFlags) -> TestResult {
+    let world = World::new()?;
+    let list = (0..MANY).map(|_| world.gpu.allocate_local(PAGE));
+    let list = list.collect::<TestResult<Vec<_>>>()?;
+    let handles: Vec<u32> = list.iter().map(|one| one.handle().0).collect();
+    let mut arg = D3DKMT_OFFERALLOCATIONS::zeroed();
+    (arg.hDevice, arg.Flags) = (world.gpu.device().handle().0, flags.bits());
+    (arg.NumAllocations, arg.HandleList) = (MANY as u32, handles.as_ptr() as u64);
+    arg.Priority = D3DKMT_OFFER_PRIORITY_NORMAL;
+    sweep(&mut Plain::new(arg, 0, move |_, _| {
+        let list: Vec<&Allocation> = list.iter().collect();
+        for one in &list {
+            // It was offered.
+            selftests::fails_with(one.lock().map(|_| ()), Status::INVALID_PARAMETER)?;
+        }
+        let told = world.gpu.device().reclaim(&list)?;
+        ensure!(told.iter().all(|dropped| !dropped), "{told:?}");
+        Ok(())
+    })?)
+}
+
+/// What cannot have system memory stays offered, and the call says so.
+fn reclaimed(sweep: Sweep<'_>) -> TestResult {
+    let world = World::new()?;
+    let dxg = Dxg::open()?;
+    let list = (0..3).map(|_| world.gpu.allocate_local(PAGE));
+    let list = Rc::new(list.collect::<TestResult<Vec<_>>>()?);
+    let handles: Vec<u32> = list.iter().map(|one| one.handle().0).collect();
+    let all: Vec<&Allocation> = list.iter().collect();
+    let made = world
+        .gpu
+        .paging()
+        .make_resident(&all, ResidentFlags::empty())?;
+    reaches(world.gpu.paging().fence(), made.value()?)?;
+    drop(all);
+    let (own, again) = (list.clone(), world.clone());
+    let empty = move || -> TestResult {
+        let list: Vec<&Allocation> = own.iter().collect();
+        let flags = OfferFlags::IMMEDIATELY | OfferFlags::ALLOW_DECOMMIT;
+        let device = again.gpu.device();
+        device.offer(&list, OfferPriority::Low, flags)?;
+        dxg.trim_commitment(StatisticsOf::Caller, u64::MAX, TrimFlags::empty())?;
+        Ok(())
+    };
+    empty()?;
+    let results = Rc::new([const { Cell::new(0u32) }; 3]);
+    let mut arg = D3DKMT_RECLAIMALLOCATIONS2::zeroed();
+    arg.hPagingQueue = world.gpu.paging().handle().0;
+    (arg.NumAllocations, arg.HandleList) = (3, handles.as_ptr() as u64);
+    arg.__bindgen_anon_1.pResults = results.as_ptr() as u64;
+    sweep(&mut Plain::new(arg, 0, move |_, arg| {
+        reaches(world.gpu.paging().fence(), arg.PagingFenceValue)?;
+        for (one, result) in list.iter().zip(results.iter()) {
+            match result.get() {
+                D3DDDI_RECLAIM_RESULT_DISCARDED => {
+                    let bytes = one.lock()?.to_vec();
+                    ensure!(bytes.iter().all(|byte| *byte == 0), "not zeros");
+                }
+                D3DDDI_RECLAIM_RESULT_NOT_COMMITTED => {
+                    selftests::fails_with(one.lock().map(|_| ()), Status::INVALID_PARAMETER)?;
+                }
+                other => return Err(format!("result {other}").into()),
+            }
+        }
+        empty()
+    })?)
 }
 
 fn evicted(sweep: Sweep<'_>, flags: EvictFlags) -> TestResult {

@@ -7,6 +7,10 @@ mod contents;
 mod evictions;
 mod full;
 mod many_ranges;
+mod notices;
+mod offers;
+mod offers_shared;
+mod offers_system;
 mod pages_64kb;
 mod placement;
 mod profiles;
@@ -24,6 +28,10 @@ pub(crate) fn main() {
         .with(queues::tests)
         .with(residency::tests)
         .with(evictions::tests)
+        .with(offers::tests)
+        .with(offers_shared::tests)
+        .with(offers_system::tests)
+        .with(notices::tests)
         .with(placement::tests)
         .with(addresses::tests)
         .with(reserve::tests)

@@ -9,7 +9,7 @@ use selftests::call;
 use selftests::gpu::{Gpu, PAGE};
 use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
-use crate::t_native_fences::{monitored_value, signal};
+use crate::t_native_fences::{monitored_value, signal, waited};
 
 const IP: Status = Status::INVALID_PARAMETER;
 
@@ -17,9 +17,13 @@ const IP: Status = Status::INVALID_PARAMETER;
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
         .test("FEN-109 FEN-113 the features that there are", features)
-        .test("FEN-116 FEN-117 a native fence and where it is", creation)
+        .test(
+            "FEN-60 FEN-116 FEN-117 a native fence and where it is",
+            creation,
+        )
         .test("FEN-61 private fences share pages, 64 bytes apart", packed)
         .test("FEN-62 a shareable fence has pages of its own", own_pages)
+        .test("FEN-66 a place that is used again", used_again)
         .test("FEN-59 MonitoredValue is read-only for the GPU", read_only)
         .test("FEN-116 FEN-131 what is refused", refused)
         .test("FEN-2 a refused creation takes no handle", no_handle)
@@ -101,6 +105,28 @@ fn own_pages() -> TestResult {
     for (number, page) in pages.iter().enumerate() {
         ensure!(!pages[..number].contains(page), "{pages:x?}");
     }
+    Ok(())
+}
+
+/// Fences that go while MonitoredValue is not that of nobody, or CurrentValue is something.
+fn used_again() -> TestResult {
+    let gpu = Gpu::new()?;
+    let mut places = std::collections::BTreeSet::new();
+    let mut again = 0;
+    for round in 0..8 {
+        let fences = (0..16)
+            .map(|value| gpu.device().create_native_fence(round + value))
+            .collect::<Result<Vec<_>, _>>()?;
+        for (value, fence) in (round..).zip(&fences) {
+            ensure_eq!(fence.value(), value);
+            ensure_eq!(monitored_value(&gpu, fence)?, u64::MAX);
+            again += usize::from(!places.insert(fence.gpu_address()));
+            let _never = waited(fence, 1000)?;
+            ensure_eq!(monitored_value(&gpu, fence)?, 999);
+            fence.signal(500)?;
+        }
+    }
+    ensure!(again != 0, "no place was used again");
     Ok(())
 }
 

@@ -3,11 +3,12 @@
 //! FEN-122, GPU-56).
 
 use opendxg::pm4::Pm4;
-use opendxg::{Access, EventFd, ExecutionState, SyncFlags};
+use opendxg::soft_gpu::{Command, FenceUpdates};
+use opendxg::{Access, Counters, EventFd, ExecutionState, Luid, SyncFlags};
 use selftests::child::Child;
 use selftests::gpu::{reaches, Gpu};
 use selftests::soft_adapter::SoftAdapter;
-use selftests::time::{a_while, soon};
+use selftests::time::{a_while, eventually, soon};
 use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 use crate::t_native_fences::{monitored_value, signal, wait, Counts};
@@ -21,6 +22,16 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-28 FEN-88 destroyed while a wait is pending", destroyed)
         .test("FEN-122 the last opening, and an NT handle", last_handle)
         .test("FEN-143 the adapter is removed", removed)
+        .test("FEN-108 a driver that cannot update MonitoredValue", || {
+            failed(FenceUpdates::MONITORED_VALUES)
+        })
+        .test("FEN-108 a driver that cannot update CurrentValue", || {
+            failed(FenceUpdates::CURRENT_VALUES)
+        })
+        .test(
+            "FEN-108 FEN-143 a driver that cannot be told of a signal",
+            failed_beside,
+        )
         .test("FEN-89 killed while its queue waits", killed)
         .test("GPU-93 a wait that never ends counts as a hang", hangs)
 }
@@ -140,6 +151,86 @@ fn removed() -> TestResult {
     ensure_eq!([fence.value(), shared.value()], [u64::MAX; 2]);
     ensure!(gpu.device().create_native_fence(0).is_err());
     drop((handle, shared, fence, commands, gpu));
+    adapter.remove()
+}
+
+/// How often the driver of an adapter has failed, which may be gone.
+fn failures(luid: Luid) -> TestResult<Option<u64>> {
+    Ok(Counters::of_native_fences(luid)?
+        .get("failed-updates")
+        .copied())
+}
+
+/// The adapter is stopped: all waits are over, and everything that a client can see tells so.
+fn failed(updates: FenceUpdates) -> TestResult {
+    let adapter = SoftAdapter::enabled("native-failed")?;
+    let luid = adapter.luid()?;
+    let gpu = Gpu::on(&adapter.device()?, 0)?;
+    let fence = gpu.device().create_native_fence(0)?;
+    let shared = gpu.device().create_shareable_native_fence(0)?;
+    let keeps = SyncFlags::NO_SIGNAL_MAX_VALUE_ON_TDR;
+    let kept = gpu.device().create_native_fence_with(3, keeps)?;
+    let events = [EventFd::new()?, EventFd::new()?, EventFd::new()?];
+    fence.wait_async(5, &events[0])?;
+    shared.wait_async(5, &events[1])?;
+    let commands = gpu.commands(&wait(&fence, 7))?;
+    gpu.submit(&commands)?;
+    a_while();
+    ensure_eq!(failures(luid)?, Some(0));
+    gpu.device()
+        .adapter()
+        .soft_gpu_command(Command::FailFenceUpdates, 0, updates.bits())?;
+    // The call that finds it out does what it says all the same.
+    if updates == FenceUpdates::CURRENT_VALUES {
+        shared.signal(2)?;
+    } else {
+        shared.wait_async(3, &events[2])?;
+    }
+    for event in &events[..2] {
+        ensure_eq!(event.wait(Some(soon()))?, Some(1));
+    }
+    if updates == FenceUpdates::MONITORED_VALUES {
+        ensure_eq!(events[2].wait(Some(soon()))?, Some(1));
+    }
+    ensure_eq!([fence.value(), shared.value()], [u64::MAX; 2]);
+    ensure_eq!(kept.value(), 3);
+    eventually("the end of the adapter", || {
+        gpu.device().create_native_fence(0).is_err()
+    })?;
+    // Nothing is tried again.
+    ensure_eq!(failures(luid)?, Some(1));
+    ensure!(adapter.open().is_err());
+    drop((kept, shared, fence, commands, gpu));
+    adapter.remove()
+}
+
+/// The one that is told of a signal fails. That of the signal does not know.
+fn failed_beside() -> TestResult {
+    let adapter = SoftAdapter::enabled("native-beside")?;
+    let luid = adapter.luid()?;
+    let gpu = Gpu::new()?;
+    let other = Gpu::on(&adapter.device()?, 0)?;
+    let flags = SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING | SyncFlags::CROSS_ADAPTER;
+    let fence = gpu.device().create_native_fence_with(0, flags)?;
+    let handle = fence.share(Access::ALL)?;
+    let there = other
+        .device()
+        .open_native_fence(&handle, SyncFlags::empty())?;
+    let updates = FenceUpdates::CURRENT_VALUES.bits();
+    other
+        .device()
+        .adapter()
+        .soft_gpu_command(Command::FailFenceUpdates, 0, updates)?;
+    fence.signal(1)?;
+    eventually("the end of the adapter", || fence.value() == u64::MAX)?;
+    fence.wait(u64::MAX)?;
+    ensure_eq!(failures(luid)?, Some(1));
+    // The adapter of the signal goes on.
+    gpu.run(&wait(&fence, 9))?;
+    let own = gpu.device().create_native_fence(0)?;
+    gpu.run(&signal(&own, 1))?;
+    ensure_eq!(own.value(), 1);
+    drop((there, other));
     adapter.remove()
 }
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits and signals of the CPU, and when an engine interrupts (FEN-67 to FEN-72, FEN-84 to
-//! FEN-87, FEN-91, FEN-102).
+//! FEN-87, FEN-91, FEN-102, FEN-173).
+
+use std::os::fd::AsFd;
 
 use opendxg::pm4::{Data, Interrupt, Pm4};
-use opendxg::{Access, EventFd, FenceValues, NativeFence, Status, SyncFlags};
+use opendxg::{Access, EventFd, FdInfo, FenceValues, Status, SyncFlags};
+use rustix::event::epoll;
 use selftests::child::in_child;
 use selftests::gpu::{one, reaches, Gpu};
 use selftests::rounds::rounds;
 use selftests::time::{a_while, eventually, soon};
-use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
+use selftests::uring::Ring;
+use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
 
-use crate::t_native_fences::{monitored_value, signal, Counts};
+use crate::t_native_fences::{is_silent, is_told, monitored_value, signal, waited, Counts};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -35,26 +39,67 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             no_timer,
         )
         .test("FEN-82 a pulse is no loss", pulse)
+        .test(
+            "FEN-70 FEN-79 an interrupt that releases nobody is counted",
+            spurious,
+        )
+        .test(
+            "FEN-90 an epoll set in an io_uring, which asks the driver again",
+            nested,
+        )
         .test("FEN-24 FEN-16 rewinding", rewinding)
         .test("FEN-106 lists of 64 fences", lists)
         .test("FEN-176 a stream of values", stream)
+        .test("FEN-173 what an adapter counts", counted)
 }
 
-/// A wait that tells an event.
-fn waited(fence: &NativeFence, value: u64) -> TestResult<EventFd> {
-    let event = EventFd::new()?;
-    fence.wait_async(value, &event)?;
-    Ok(event)
-}
-
-fn is_told(event: &EventFd) -> TestResult {
-    ensure_eq!(event.wait(Some(soon()))?, Some(1));
-    Ok(())
-}
-
-fn is_silent(event: &EventFd) -> TestResult {
-    let count = event.take();
-    ensure!(matches!(count, Ok(0) | Err(_)), "signalled {count:?}");
+fn counted() -> TestResult {
+    const NAMES: [&str; 7] = [
+        "interrupts",
+        "legacy-interrupts",
+        "waits-added",
+        "waits-released",
+        "waits-cancelled",
+        "wakes",
+        "bad-driver-handles",
+    ];
+    let gpu = Gpu::new()?;
+    let device = gpu.device();
+    let (first, second) = (
+        device.create_native_fence(0)?,
+        device.create_native_fence(0)?,
+    );
+    let monitored = device.create_fence(0)?;
+    let before = Counts::of(&gpu)?;
+    let since = |counts: &Counts| NAMES.map(|name| counts.get(name) - before.get(name));
+    let [one, two] = [waited(&first, 1)?, waited(&first, 2)?];
+    // For both of two, and for what never comes.
+    let both = EventFd::new()?;
+    let elements = FenceValues::new().with(&first, 2).with(&second, 1);
+    device.wait_all_async(&elements, &both)?;
+    let _never = waited(&second, 9)?;
+    ensure_eq!(since(&Counts::of(&gpu)?), [0, 0, 5, 0, 0, 0, 0]);
+    gpu.run(&signal(&first, 2))?;
+    is_told(&one)?;
+    is_told(&two)?;
+    eventually("all are released", || {
+        Counts::of(&gpu).is_ok_and(|counts| since(&counts) == [1, 0, 5, 3, 0, 2, 0])
+    })?;
+    gpu.run(&signal(&second, 1).signal(monitored.gpu_address(), 1))?;
+    is_told(&both)?;
+    second.destroy()?;
+    eventually("nobody waits", || {
+        Counts::of(&gpu).is_ok_and(|counts| since(&counts) == [2, 1, 5, 4, 1, 3, 0])
+    })?;
+    // Who may not read debugfs sees the same in his own descriptor.
+    let node = fixture::raw()?;
+    let info = FdInfo::read(node.fd()?)?;
+    let line = info.get("dxg-native-fences").ok_or("no line")?;
+    let counts = Counts::of(&gpu)?;
+    for name in NAMES {
+        let pair = format!(" {name}={}", counts.get(name));
+        ensure!(line.contains(&pair), "{line} without {pair}");
+    }
     Ok(())
 }
 
@@ -291,6 +336,56 @@ fn pulse() -> TestResult {
     gpu.run(&signal(&fence, 10))?;
     is_told(&event)?;
     ensure_eq!(monitored_value(&gpu, &fence)?, u64::MAX);
+    Ok(())
+}
+
+/// A value that is taken back before anybody looks: the wait goes on, and that was counted.
+fn spurious() -> TestResult {
+    let gpu = Gpu::new()?;
+    let fence = gpu.device().create_native_fence(0)?;
+    for _ in 0..rounds(20) {
+        let event = waited(&fence, 10)?;
+        let before = Counts::of(&gpu)?.get("spurious");
+        gpu.run(&signal(&fence, 10).append(&signal(&fence, 3)))?;
+        let mut is_released = false;
+        eventually("released, or counted", || {
+            is_released |= event.take().is_ok_and(|count| count != 0);
+            let spurious = Counts::of(&gpu).map(|counts| counts.get("spurious") - before);
+            is_released || spurious.is_ok_and(|count| count == 1)
+        })?;
+        if !is_released {
+            gpu.run(&signal(&fence, 10))?;
+            is_told(&event)?;
+        }
+        gpu.run(&signal(&fence, 0))?;
+    }
+    Ok(())
+}
+
+/// Who waits runs inside of the wake-up, and takes locks of his own.
+fn nested() -> TestResult {
+    let gpu = Gpu::new()?;
+    let fence = gpu.device().create_native_fence(0)?;
+    let event = EventFd::new()?;
+    let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let level = epoll::EventFlags::IN;
+    epoll::add(&set, &event, epoll::EventData::new_u64(1), level)?;
+    let mut ring = Ring::new()?;
+    for round in 1..=50 {
+        fence.wait_async(round, &event)?;
+        ring.poll_add(set.as_fd(), round)?;
+        ensure_eq!(ring.completed()?, None);
+        if round % 2 == 0 {
+            gpu.run(&signal(&fence, round))?;
+        } else {
+            fence.signal(round)?;
+        }
+        ensure_eq!(ring.wait()?.0, round);
+        // State first, then the wake-up.
+        ensure_eq!(fence.value(), round);
+        ensure_eq!(monitored_value(&gpu, &fence)?, u64::MAX);
+        ensure_eq!(event.take()?, 1);
+    }
     Ok(())
 }
 

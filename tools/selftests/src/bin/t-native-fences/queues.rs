@@ -139,12 +139,9 @@ fn user_queues() -> TestResult {
     ];
     let queues = [user_queue(&contexts[0])?, user_queue(&contexts[1])?];
     let users = [
-        UserQueue::new(&gpu, &queues[0])?,
-        UserQueue::new(&gpu, &queues[1])?,
+        UserQueue::connected(&gpu, &queues[0])?,
+        UserQueue::connected(&gpu, &queues[1])?,
     ];
-    for user in &users {
-        user.doorbell().connect()?;
-    }
     let fences = [
         gpu.device().create_native_fence(0)?,
         gpu.device().create_native_fence(0)?,

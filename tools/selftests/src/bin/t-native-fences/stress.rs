@@ -5,14 +5,14 @@
 use std::thread;
 
 use opendxg::pm4::Pm4;
-use opendxg::{EventFd, NativeFence};
+use opendxg::{Device, EventFd, NativeFence};
 use selftests::gpu::Gpu;
 use selftests::rounds::rounds;
 use selftests::time::soon;
 use selftests::user_queue::{user_queue, UserQueue};
 use selftests::{ensure, ensure_eq, Suite, TestResult};
 
-use crate::t_native_fences::{monitored_value, signal, wait};
+use crate::t_native_fences::{logged_signal, monitored_value, signal, wait};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -39,35 +39,44 @@ fn is_released(event: &EventFd, fence: &NativeFence, value: u64) -> TestResult {
     }
 }
 
-/// Two engines signal, two threads wait, each round for the last value of one of them.
 fn last_signal() -> TestResult {
-    let gpu = Gpu::new()?;
+    last_signals(&Gpu::new()?, rounds(2000))
+}
+
+/// The same on a device of another adapter, which may interrupt in another way.
+pub(crate) fn last_signal_on(device: &Device) -> TestResult {
+    last_signals(&Gpu::on(device, 0)?, rounds(200))
+}
+
+/// Two engines signal, two threads wait, each round for the last value of one of them.
+fn last_signals(gpu: &Gpu, last: u32) -> TestResult {
     let contexts = [
         gpu.device().create_hw_context(0)?,
         gpu.device().create_hw_context(1)?,
     ];
     let queues = [user_queue(&contexts[0])?, user_queue(&contexts[1])?];
     let users = [
-        UserQueue::new(&gpu, &queues[0])?,
-        UserQueue::new(&gpu, &queues[1])?,
+        UserQueue::connected(gpu, &queues[0])?,
+        UserQueue::connected(gpu, &queues[1])?,
     ];
-    for user in &users {
-        user.doorbell().connect()?;
-    }
     let fences = [
         gpu.device().create_native_fence(0)?,
         gpu.device().create_native_fence(0)?,
     ];
-    let last = u64::from(rounds(2000));
+    let last = u64::from(last);
     let rounds_of = |waiter: usize| -> TestResult {
         let event = EventFd::new()?;
         let (user, fence) = (&users[waiter], &fences[waiter]);
         for round in 1..=last {
             // The engine may be before the wait, in the middle of it, or behind it.
             let packets = match round % 3 {
-                0 => signal(fence, round),
-                1 => Pm4::new().delay(1).append(&signal(fence, round)),
-                _ => signal(fence, round - 1).append(&signal(fence, round)),
+                0 => logged_signal(fence, round, true),
+                1 => Pm4::new()
+                    .delay(1)
+                    .append(&logged_signal(fence, round, true)),
+                _ => {
+                    logged_signal(fence, round - 1, true).append(&logged_signal(fence, round, true))
+                }
             };
             user.submit(&packets)?;
             fence.wait_async(round, &event)?;
@@ -84,7 +93,7 @@ fn last_signal() -> TestResult {
     for (user, fence) in users.iter().zip(&fences) {
         user.run(&Pm4::new())?;
         ensure_eq!(fence.value(), last);
-        ensure_eq!(monitored_value(&gpu, fence)?, u64::MAX);
+        ensure_eq!(monitored_value(gpu, fence)?, u64::MAX);
     }
     Ok(())
 }

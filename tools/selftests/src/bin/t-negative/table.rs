@@ -13,6 +13,7 @@ mod keyed_mutex;
 mod name;
 mod native_fence;
 mod object;
+mod offer;
 mod open;
 mod placement;
 mod queue;
@@ -381,6 +382,7 @@ fn described() -> impl Iterator<Item = &'static Described> {
         queue::FORMS,
         queued::FORMS,
         gpu_memory::FORMS,
+        offer::FORMS,
         placement::FORMS,
         statistics::FORMS,
         sync_file::FORMS,

@@ -14,7 +14,7 @@ use selftests::user::{become_user, needs_root, USER};
 use selftests::{ensure, ensure_eq, fails_with, fixture, module, Failure, Suite, TestResult};
 
 /// What can be configured.
-const CONFIGURATION: [&str; 9] = [
+const CONFIGURATION: [&str; 15] = [
     "local_memory",
     "system_memory",
     "nodes",
@@ -24,6 +24,12 @@ const CONFIGURATION: [&str; 9] = [
     "idle_updates",
     "use_64kb_pages",
     "native_fences",
+    "native_interrupts",
+    "monitored_values",
+    "cpu_events",
+    "features",
+    "fence_addresses",
+    "fence_stride",
 ];
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
@@ -36,6 +42,12 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "GPU-1 bad values are refused and change nothing",
             bad_values,
         )
+        .test(
+            "FEN-111 FEN-114 features that are configured away",
+            features,
+        )
+        .test("FEN-114 what is refused of them", bad_features)
+        .test("GPU-57 what a CMP with copies cannot do", shadow)
         .test("GPU-1 MEM-51 profiles and how much memory", profiles)
         .test(
             "GPU-1 the configuration is fixed while there is the adapter",
@@ -81,11 +93,17 @@ fn configured() -> TestResult {
     ensure_eq!(soft.get("system_memory")?, "0");
     ensure_eq!(soft.get("nodes")?, "4");
     ensure_eq!(soft.get("compute_only")?, "0");
-    ensure_eq!(soft.get("wddm_version")?, "3000");
+    ensure_eq!(soft.get("wddm_version")?, "3200");
     ensure_eq!(soft.get("profile")?, "vram4");
     ensure_eq!(soft.get("idle_updates")?, "0");
     ensure_eq!(soft.get("use_64kb_pages")?, "0");
     ensure_eq!(soft.get("native_fences")?, "1");
+    ensure_eq!(soft.get("native_interrupts")?, "exact");
+    ensure_eq!(soft.get("monitored_values")?, "direct");
+    ensure_eq!(soft.get("cpu_events")?, "local");
+    ensure_eq!(soft.get("features")?, "");
+    ensure_eq!(soft.get("fence_addresses")?, "0-0");
+    ensure_eq!(soft.get("fence_stride")?, "64");
     errs(soft.get("luid"), Errno::NODEV)?;
     for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
         soft.set("local_memory", &format!("{local}\n"))?;
@@ -170,11 +188,37 @@ fn bad_values() -> TestResult {
             errs(soft.set(flag, value), Errno::INVAL)?;
         }
     }
-    for value in ["0", "1300", "1999", "2050", "3001", "3100", "4294970296"] {
+    for value in ["0", "1300", "1999", "2050", "3001", "3300", "4294970496"] {
         errs(soft.set("wddm_version", value), Errno::INVAL)?;
     }
     for profile in [" ", "vram", "vram4x", "VRAM4", "doc2 uma", "0", "\u{fc}"] {
         errs(soft.set("profile", profile), Errno::INVAL)?;
+    }
+    for way in [" ", "copy", "Direct", "direct shadow"] {
+        errs(soft.set("monitored_values", way), Errno::INVAL)?;
+    }
+    for way in [" ", "far", "Border", "border secure"] {
+        errs(soft.set("cpu_events", way), Errno::INVAL)?;
+    }
+    for way in ["border\n", "secure", "local"] {
+        soft.set("cpu_events", way)?;
+        ensure_eq!(soft.get("cpu_events")?, way.trim());
+    }
+    for stride in ["0", "4", "12", "96", "4095", "8192", "x", "-8"] {
+        errs(soft.set("fence_stride", stride), Errno::INVAL)?;
+    }
+    for addresses in [
+        "4096",
+        "-",
+        "4096-",
+        "-4096",
+        "8192-4096",
+        "4096-4096",
+        "1-4096",
+        "4096-8193",
+        "0x1000-0",
+    ] {
+        errs(soft.set("fence_addresses", addresses), Errno::INVAL)?;
     }
     // It has memory of its own.
     errs(soft.set("profile", "uma"), Errno::INVAL)?;
@@ -184,6 +228,98 @@ fn bad_values() -> TestResult {
     errs(std::fs::create_dir(soft.path().join("inside")), Errno::PERM)?;
     errs(soft.set("name", "x"), Errno::ACCESS)
         .or_else(|_| errs(soft.set("name", "x"), Errno::NOENT))
+}
+
+/// What is configured away is not enabled, whatever the driver says, and neither is what needs it.
+/// The driver hears of that, so that its adapter starts (FEN-112).
+fn features() -> TestResult {
+    let soft = SoftAdapter::new("features")?;
+    let known = [
+        DXGK_FEATURE_HWSCH,
+        DXGK_FEATURE_KMD_SIGNAL_CPU_EVENT,
+        DXGK_FEATURE_USER_MODE_SUBMISSION,
+        DXGK_FEATURE_NATIVE_FENCE,
+    ];
+    for (line, enabled) in [
+        ("37", [true, true, true, true]),
+        ("37 enabled=1 min_version=1 max_version=7", [true; 4]),
+        ("37 enabled=0", [true, true, false, false]),
+        ("37 min_version=2 max_version=2", [true, true, false, false]),
+        ("37 allow_experimental=0", [true; 4]),
+        ("3 enabled=0", [true, false, true, true]),
+        ("0 enabled=0", [false, true, false, false]),
+    ] {
+        soft.set("features", line)?;
+        soft.set("enabled", "1")?;
+        let device = soft.device()?;
+        for (id, enabled) in known.into_iter().zip(enabled) {
+            let answer = device.adapter().feature(id)?;
+            ensure_eq!(
+                (answer.enabled, answer.known),
+                (enabled, true),
+                "{line}: {id}"
+            );
+            ensure_eq!(answer.version, u16::from(enabled), "{line}: {id}");
+            ensure!(answer.supported_by_driver && answer.supported_on_current_config);
+        }
+        let fence = device.create_native_fence(1);
+        if enabled[3] {
+            fence?;
+        } else {
+            fails_with(fence, Status::NOT_SUPPORTED)?;
+            // FEN-115, FEN-125: progress fences of HW queues are monitored ones then.
+            let context = device.create_hw_context(0)?;
+            let queue = context.create_hw_queue()?;
+            ensure_eq!(queue.progress().value(), 0);
+        }
+        soft.disable()?;
+        // Only one line is left behind.
+        soft.set("features", line.split(' ').next().unwrap_or_default())?;
+        ensure_eq!(soft.get("features")?, "");
+    }
+    Ok(())
+}
+
+fn bad_features() -> TestResult {
+    let soft = SoftAdapter::new("bad-features")?;
+    soft.set("features", "37 min_version=1 max_version=2 enabled=0\n")?;
+    soft.set("features", "3 allow_experimental=0")?;
+    let both = "3 enabled=1 allow_experimental=0\n\
+                37 enabled=0 min_version=1 max_version=2 allow_experimental=1";
+    ensure_eq!(soft.get("features")?, both);
+    for line in [
+        "\n",
+        "native",
+        "37 enabled=2",
+        "37 min_version=1",
+        "37 max_version=1",
+        "37 min_version=2 max_version=1",
+        "37 min_version=0 max_version=1",
+        "37 enabled=1 enabled=1",
+        "37 version=1",
+        "6 enabled=0",
+        "47 enabled=0",
+        "268435493 enabled=0",
+        "37 enabled=1\n3 enabled=1",
+    ] {
+        errs(soft.set("features", line), Errno::INVAL)
+            .map_err(|_| Failure::Failed(format!("{line:?} was not refused")))?;
+        ensure_eq!(soft.get("features")?, both);
+    }
+    Ok(())
+}
+
+/// A CMP with copies interrupts without knowing for which queue.
+fn shadow() -> TestResult {
+    let soft = SoftAdapter::new("shadow")?;
+    soft.set("monitored_values", "shadow")?;
+    ensure_eq!(soft.get("monitored_values")?, "shadow");
+    for mode in ["queue", "engine"] {
+        errs(soft.set("native_interrupts", mode), Errno::INVAL)?;
+    }
+    soft.set("monitored_values", "direct")?;
+    soft.set("native_interrupts", "queue")?;
+    errs(soft.set("monitored_values", "shadow"), Errno::INVAL)
 }
 
 fn profiles() -> TestResult {
@@ -207,11 +343,14 @@ fn profiles() -> TestResult {
 }
 
 fn fixed() -> TestResult {
-    let soft = SoftAdapter::enabled("fixed")?;
+    let soft = SoftAdapter::new("fixed")?;
+    soft.set("features", "3 allow_experimental=0")?;
+    soft.set("enabled", "1")?;
     for attribute in CONFIGURATION {
         let value = soft.get(attribute)?;
         errs(soft.set(attribute, &value), Errno::BUSY)?;
-        if attribute != "profile" {
+        // The others have names, and a number is none.
+        if value.parse::<u64>().is_ok() {
             errs(soft.set(attribute, "1"), Errno::BUSY)?;
         }
         ensure_eq!(soft.get(attribute)?, value);
@@ -304,7 +443,7 @@ fn compute_only() -> TestResult {
 
 fn version() -> TestResult {
     let soft = SoftAdapter::new("version")?;
-    for version in [2000, 2700, 3000] {
+    for version in [2000, 2700, 3200] {
         soft.set("wddm_version", &version.to_string())?;
         soft.set("enabled", "1")?;
         let adapter = soft.open()?;

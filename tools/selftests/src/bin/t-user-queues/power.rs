@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An adapter that goes to D3 and comes back (GPU-28).
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use opendxg::pm4::{Atomic, Compare, Pm4};
 use opendxg::raw::Argument;
@@ -9,7 +9,7 @@ use opendxg::uapi::{D3DKMT_DESTROYHWQUEUE, D3DKMT_DEVICE_ERROR_REASON_GENERIC};
 use opendxg::{DoorbellStatus, ExecutionState, Status};
 use selftests::child::{Child, Gate};
 use selftests::gpu::{is_in, one, reaches, Gpu, NODES, PAGE};
-use selftests::rounds::rounds;
+use selftests::rounds::{rounds, rounds_until};
 use selftests::soft_adapter::SoftAdapter;
 use selftests::time::{a_while, eventually};
 use selftests::user_queue::{user_queue, UserQueue};
@@ -49,29 +49,37 @@ fn is_awake(adapter: &SoftAdapter) -> TestResult {
     Ok(())
 }
 
+/// How often an adapter has to sleep where that is the point.
+const SLEEPS: u32 = 10;
+
 /// Sends it to sleep again and again, while something else is done. Nothing but work wakes it up,
-/// so that work stays lost if it is. Returns how often it slept.
-fn against(adapter: &SoftAdapter, what: impl FnOnce() -> TestResult) -> TestResult<u32> {
-    let ends = AtomicBool::new(false);
+/// so that work stays lost if it is. What is done is told how often it slept so far.
+fn against(adapter: &SoftAdapter, what: impl FnOnce(&dyn Fn() -> u32) -> TestResult) -> TestResult {
+    let (ends, slept) = (AtomicBool::new(false), AtomicU32::new(0));
     std::thread::scope(|scope| {
-        let sleeps = scope.spawn(|| -> TestResult<u32> {
-            let mut slept = 0;
+        let sleeps = scope.spawn(|| -> TestResult {
             while !ends.load(Ordering::Relaxed) {
                 if adapter.get("power_state")? != "D0" {
                     continue;
                 }
                 match adapter.set("power_state", "D3") {
-                    Ok(()) => slept += 1,
-                    Err(error) => ensure_eq!(error.raw_os_error(), Some(libc::EBUSY)),
-                }
+                    Ok(()) => slept.fetch_add(1, Ordering::Relaxed),
+                    Err(error) => {
+                        ensure_eq!(error.raw_os_error(), Some(libc::EBUSY));
+                        continue;
+                    }
+                };
             }
-            Ok(slept)
+            Ok(())
         });
-        let done = what();
+        // It sleeps no more if that thread has failed.
+        let done = what(&|| match sleeps.is_finished() {
+            true => u32::MAX,
+            false => slept.load(Ordering::Relaxed),
+        });
         ends.store(true, Ordering::Relaxed);
-        let slept = sleeps.join().expect("no panic")?;
-        done?;
-        Ok(slept)
+        sleeps.join().expect("no panic")?;
+        done
     })
 }
 
@@ -176,20 +184,19 @@ fn last_ring() -> TestResult {
     let context = gpu.device().create_hw_context(1)?;
     let queue = user_queue(&context)?;
     let user = UserQueue::new(&gpu, &queue)?;
-    let slept = against(&adapter, || {
-        (0..rounds(2000)).try_for_each(|_| user.run(&Pm4::new()))
+    against(&adapter, |slept| {
+        rounds_until(rounds(2000), || slept() >= SLEEPS, || user.run(&Pm4::new()))
     })?;
-    ensure!(slept > 10, "it slept {slept} times only");
     gpu.works()
 }
 
 fn last_submission() -> TestResult {
     let adapter = SoftAdapter::enabled("t-power-last")?;
     let gpu = Gpu::on(&adapter.device()?, 0)?;
-    let slept = against(&adapter, || {
-        (0..rounds(500)).try_for_each(|_| gpu.run(&Pm4::new().nop(1)))
+    let run = || gpu.run(&Pm4::new().nop(1));
+    against(&adapter, |slept| {
+        rounds_until(rounds(500), || slept() >= SLEEPS, run)
     })?;
-    ensure!(slept > 10, "it slept {slept} times only");
     gpu.works()
 }
 
@@ -206,7 +213,7 @@ fn few_doorbells() -> TestResult {
         user_queue(&context)?,
     ];
     let count = rounds(100);
-    against(&adapter, || {
+    against(&adapter, |_| {
         std::thread::scope(|scope| {
             let threads: Vec<_> = queues
                 .iter()
@@ -241,7 +248,7 @@ fn notified() -> TestResult {
     let context = gpu.device().create_hw_context(1)?;
     let queue = user_queue(&context)?;
     let user = UserQueue::new(&gpu, &queue)?;
-    against(&adapter, || {
+    against(&adapter, |_| {
         (0..rounds(500)).try_for_each(|_| user.run(&Pm4::new()))
     })?;
     gpu.works()
@@ -460,7 +467,7 @@ fn last_ring_f1() -> TestResult {
         }
     }
     // The same while the adapter sleeps now and then.
-    against(&adapter, || {
+    against(&adapter, |_| {
         (0..rounds(300)).try_for_each(|_| user.run(&Pm4::new()))
     })?;
     gpu.works()

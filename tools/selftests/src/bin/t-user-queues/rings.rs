@@ -254,7 +254,7 @@ fn destroyed() -> TestResult {
         .atomic(Atomic::Add, buffer.address(), 1, 0)
         .wait64(buffer.at(8), Compare::Equal, 1, u64::MAX)
         .atomic(Atomic::Add, buffer.address(), 1, 0)
-        .signal(queue.progress().gpu_address(), 1);
+        .signal_native(queue.progress().gpu_address(), 1);
     ring.write(0, packets.words());
     control.set64(0, packets.len() as u64);
     bell.submit(packets.len() as u64)?;

@@ -28,7 +28,7 @@ pub(super) const FORMS: &[Described] = &[
                 "Info.Flags",
                 Kind::Flags {
                     known: 0x1ff,
-                    accept: &[0x3, 0x8, 0x10, 0x20, 0x40, 0x80, 0xc8],
+                    accept: &[0x3, 0x7, 0x47, 0x8, 0x10, 0x20, 0x40, 0x80, 0xc8],
                     refuse: &[0x1, 0x2, 0x4, 0x5, 0x6, 0x30, 0x33, 0x100, 0x103],
                 },
             ),
@@ -97,6 +97,32 @@ pub(super) const FORMS: &[Described] = &[
             image.put64(0, world.shared_native.slot());
             image.put32(8, world.device.handle().0);
             image.put32(12, 1);
+            Ok(())
+        },
+        status: Status::SUCCESS,
+    },
+    Described {
+        nr: 0xb0,
+        name: "D3DKMT_GETNATIVEFENCELOGDETAIL",
+        variant: "",
+        fields: &[
+            handle("hHwQueue", Object::UserQueue),
+            no_flags("Flags"),
+            output("WaitLogNumberOfEntries"),
+            output("SignalLogNumberOfEntries"),
+            output("WaitLogGpuBaseAddress"),
+            output("SignalLogGpuBaseAddress"),
+            reserved(32, 8),
+            reserved(40, 8),
+            reserved(48, 8),
+            reserved(56, 8),
+            reserved(64, 8),
+            reserved(72, 8),
+            reserved(80, 8),
+            reserved(88, 8),
+        ],
+        good: |world, image| {
+            image.put32(0, world.handle(Object::UserQueue));
             Ok(())
         },
         status: Status::SUCCESS,

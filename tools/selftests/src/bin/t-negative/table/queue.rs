@@ -70,17 +70,19 @@ const PRIVATE_SIZE: Field = field(
 const QUEUE_FLAGS: u64 = 0xf;
 /// The bit of queues that processes fill.
 const USER_MODE: u32 = 1 << 4;
+/// The bit that says on return whether the progress fence is native.
+const NATIVE_PROGRESS: u64 = 1 << 5;
 
 const CREATE_HW_QUEUE: &[Field] = &[
     handle("hHwContext", Object::HwContext),
-    field(
+    in_out(field(
         "Flags",
         Kind::Flags {
-            known: QUEUE_FLAGS | USER_MODE as u64,
+            known: QUEUE_FLAGS | USER_MODE as u64 | NATIVE_PROGRESS,
             accept: &[],
             refuse: &[],
         },
-    ),
+    )),
     PRIVATE_SIZE,
     PRIVATE_DATA,
     made("hHwQueue", Object::HwQueue),

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program about native fences again, on an adapter whose CMP has copies of MonitoredValue
+//! (GPU-57, FEN-75).
+
+use std::env::{args_os, current_exe};
+use std::process::{exit, Command, ExitStatus};
+
+use selftests::fixture::ADAPTER_VARIABLE;
+use selftests::soft_adapter::SoftAdapter;
+use selftests::TestResult;
+
+pub(crate) fn main() {
+    match run() {
+        Ok(status) => exit(status.code().unwrap_or(1)),
+        Err(error) => {
+            println!("Bail out! {error:?}");
+            exit(1);
+        }
+    }
+}
+
+fn run() -> TestResult<ExitStatus> {
+    let adapter = SoftAdapter::new("t-native-shadow")?;
+    adapter.set("monitored_values", "shadow")?;
+    adapter.set("enabled", "1")?;
+    let program = current_exe()?.with_file_name("t-native-fences");
+    let status = Command::new(program)
+        .args(args_os().skip(1))
+        .env(ADAPTER_VARIABLE, adapter.get("luid")?)
+        .status()?;
+    Ok(status)
+}
