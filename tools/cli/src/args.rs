@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line. The manual page is made from it too.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{value_parser, Args as ClapArgs, Parser, Subcommand, ValueHint};
 use opendxg::Luid;
 
+use crate::capture;
 use crate::control::Action;
 
 /// Show what is alive in the opendxg module.
@@ -61,6 +63,30 @@ impl Top {
     }
 }
 
+/// What to trace, and where to.
+#[derive(ClapArgs, Clone, Debug)]
+pub struct TraceArgs {
+    /// Write a trace for Perfetto to this file
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+
+    /// Write a picture to this file, too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub svg: Option<PathBuf>,
+
+    /// Room for events of each CPU that are not read yet, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = value_parser!(u32).range(4..))]
+    pub buffer: u32,
+
+    /// Read this directory instead of /sys/kernel/tracing
+    #[arg(long, value_name = "DIR", default_value = capture::MOUNT, value_hint = ValueHint::DirPath)]
+    pub tracing: PathBuf,
+
+    /// The command and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     match (0.01..=86400.0).contains(&seconds) {
@@ -70,7 +96,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// What to show.
-#[derive(Clone, Copy, Debug, Default, Subcommand)]
+#[derive(Clone, Debug, Default, Subcommand)]
 pub enum Command {
     /// How much of everything there is
     #[default]
@@ -121,6 +147,8 @@ pub enum Command {
         /// Only on this adapter
         luid: Option<Luid>,
     },
+    /// Run a command, and draw when its fences were queued, signalled and waited for
+    Trace(TraceArgs),
     /// Reset an adapter, or one engine of it: who has work there finds its device in error
     Reset {
         /// The adapter
@@ -149,8 +177,8 @@ pub enum Command {
 
 impl Command {
     /// What it does to an adapter, if it does something.
-    pub fn action(self) -> Option<(Luid, Action)> {
-        match self {
+    pub fn action(&self) -> Option<(Luid, Action)> {
+        match *self {
             Self::Reset { luid, node } => Some((luid, Action::Reset(node))),
             Self::Stop { luid, node } => Some((luid, Action::Stop(node, true))),
             Self::Continue { luid, node } => Some((luid, Action::Stop(node, false))),

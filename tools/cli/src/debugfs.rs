@@ -34,6 +34,15 @@ pub fn adapter(mount: &Path, luid: &str) -> io::Result<BTreeMap<String, u64>> {
     counts(&mount.join("opendxg/adapters").join(luid))
 }
 
+/// What there was of native fences on the adapter with this LUID: interrupts, and so on.
+///
+/// # Errors
+///
+/// The file cannot be read, or there is no such adapter.
+pub fn native_fences(mount: &Path, luid: &str) -> io::Result<BTreeMap<String, u64>> {
+    counts(&mount.join(NATIVE_FENCES).join(luid))
+}
+
 /// The engines of the adapter with this LUID.
 ///
 /// # Errors
@@ -94,6 +103,20 @@ pub fn reports(mount: &Path, only: Option<Luid>) -> io::Result<BTreeMap<String, 
     Ok(all)
 }
 
+/// Has the module read the logs of all queues, which it does for whoever looks at the counters of
+/// native fences while it is traced. Where that is not possible, it reads them when it has to.
+pub fn read_logs(mount: &Path) {
+    for entry in fs::read_dir(mount.join(NATIVE_FENCES))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let _counters = fs::read(entry.path());
+    }
+}
+
+/// The directory of the counters of native fences, one file for each adapter.
+const NATIVE_FENCES: &str = "opendxg/native-fences";
 /// The directory of the engines, one file for each adapter.
 const ENGINES: &str = "opendxg/engines";
 /// The directory of the queues.

@@ -3,11 +3,13 @@
 //!
 //! Everything that is shown comes from `/proc/PID/fdinfo` and, for root, debugfs. The only call to
 //! the module lists the adapters, and no process has to answer: the command works while processes
-//! are stopped or blocked. What root does to an adapter are calls, too.
+//! are stopped or blocked. What root does to an adapter are calls, too. A timeline comes from the
+//! tracepoints of the module.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`args`] | the command line |
+//! | [`capture`] | a trace of the kernel around a command |
 //! | [`control`] | what root does to an adapter |
 //! | [`debugfs`] | the module's own counts of all processes, engines and queues |
 //! | [`engines`] | the lines about engines and queues |
@@ -20,6 +22,7 @@
 //! | [`show`] | tables, and the same as JSON |
 
 pub mod args;
+pub mod capture;
 pub mod control;
 pub mod debugfs;
 pub mod engines;

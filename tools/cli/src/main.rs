@@ -2,21 +2,25 @@
 //! The command `opendxg`.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::time::Instant;
 
 use clap::Parser;
 use opendxg::node::Node;
 use opendxg::Luid;
-use opendxg_cli::args::{Args, Command, Top};
+use opendxg_cli::args::{Args, Command, Top, TraceArgs};
+use opendxg_cli::capture::{self, capture, exit_code};
 use opendxg_cli::control::{self, Action};
 use opendxg_cli::proc::DeviceNumber;
 use opendxg_cli::reports::Report;
 use opendxg_cli::top::{self, Reading};
 use opendxg_cli::world::{self, World};
 use opendxg_cli::{debugfs, proc, show};
+use opendxg_timeline::{perfetto, picture, Timeline};
 
 /// Why there is no answer. Wrong arguments are status 2.
 enum Failure {
@@ -28,14 +32,15 @@ enum Failure {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let command = args.command.unwrap_or_default();
-    let answer = match (command, command.action()) {
-        (_, Some((luid, action))) => act(luid, action),
-        (Command::Top(how), _) => watch(&args, how),
-        _ => run(&args).and_then(|text| print(&text).map(|_| ())),
+    let command = args.command.clone().unwrap_or_default();
+    let answer = match (&command, command.action()) {
+        (_, Some((luid, action))) => act(luid, action).map(|()| 0),
+        (Command::Top(how), _) => watch(&args, *how).map(|()| 0),
+        (Command::Trace(what), _) => trace(what),
+        _ => run(&args, &command).and_then(|text| print(&text).map(|_| 0)),
     };
     let (why, status) = match answer {
-        Ok(()) => return ExitCode::SUCCESS,
+        Ok(status) => return ExitCode::from(status),
         Err(Failure::Error(why)) => (why, 1),
         Err(Failure::NoDriver(why)) => (why, 3),
     };
@@ -55,7 +60,7 @@ fn print(text: &str) -> Result<bool, Failure> {
     }
 }
 
-fn run(args: &Args) -> Result<String, Failure> {
+fn run(args: &Args, command: &Command) -> Result<String, Failure> {
     let node = Node::from_env();
     let node = node.path();
     let live = args.proc == Path::new("/proc");
@@ -73,12 +78,11 @@ fn run(args: &Args) -> Result<String, Failure> {
             adapter.counts = debugfs::adapter(mount, &adapter.luid).unwrap_or_default();
         }
     }
-    let command = args.command.unwrap_or_default();
     if matches!(command, Command::Engines | Command::Queues { .. }) {
         world.reading = reading(args)?;
     }
     if let Command::Report { luid } = command {
-        world.reports = reports(args, luid)?;
+        world.reports = reports(args, *luid)?;
     }
     show::answer(&world, command, args.json).map_err(Failure::Error)
 }
@@ -135,6 +139,42 @@ fn act(luid: Luid, action: Action) -> Result<(), Failure> {
     })
 }
 
+/// Runs a command and draws what it did; the status is that of the command.
+fn trace(what: &TraceArgs) -> Result<u8, Failure> {
+    let about =
+        |path: &Path, error: &dyn Display| Failure::Error(format!("{}: {error}", path.display()));
+    // A file that cannot be written is told before the command runs.
+    let create = |path: &Path| File::create(path).map_err(|error| about(path, &error));
+    let mut file = create(&what.output)?;
+    let picture = what.svg.as_deref().map(|path| Ok((path, create(path)?)));
+    let picture = picture.transpose()?;
+
+    // PANIC: the command line has at least one word there.
+    let mut command = process::Command::new(&what.command[0]);
+    command.args(&what.command[1..]);
+    let captured = capture(&what.tracing, what.buffer, &mut command).map_err(|why| match why {
+        capture::Failure::NoDriver(why) => Failure::NoDriver(why),
+        capture::Failure::Error(why) => Failure::Error(why),
+    })?;
+    let timeline = Timeline::new(&captured.trace);
+    let written = file.write_all(&perfetto::trace(&timeline));
+    written.map_err(|error| about(&what.output, &error))?;
+    if let Some((path, mut file)) = picture {
+        let svg = picture::draw(&timeline).map_err(|error| about(path, &error))?;
+        let written = file.write_all(svg.as_bytes());
+        written.map_err(|error| about(path, &error))?;
+    }
+    if timeline.lost > 0 {
+        let count = timeline.lost;
+        eprintln!("opendxg: {count} events were lost: make room for more with --buffer");
+    }
+    if captured.trace.strange > 0 {
+        let count = captured.trace.strange;
+        eprintln!("opendxg: {count} lines of the trace are not understood and are missing");
+    }
+    Ok(exit_code(captured.status))
+}
+
 /// Moves the cursor of a terminal to its upper left corner and erases what is below.
 const CLEAR: &str = "\x1b[H\x1b[J";
 
@@ -151,7 +191,7 @@ fn watch(args: &Args, how: Top) -> Result<(), Failure> {
             loads: top::loads(&before, &after, now - begin, command),
             ..World::default()
         };
-        let text = show::answer(&world, Command::Top(how), args.json).map_err(Failure::Error)?;
+        let text = show::answer(&world, &Command::Top(how), args.json).map_err(Failure::Error)?;
         let is_next_table = times > 0 && !args.json;
         let is_read = match (is_screen, is_next_table) {
             (true, _) => print(&format!("{CLEAR}{text}"))?,

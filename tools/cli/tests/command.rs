@@ -774,3 +774,63 @@ fn an_empty_system() {
         assert_eq!(document, empty, "{command}");
     }
 }
+
+/// Runs `opendxg trace`, whose command would make a file; returns status and errors.
+fn trace(root: &Path, output: &Path) -> (Option<i32>, String) {
+    let has_run = root.join("has-run");
+    let output = opendxg()
+        .arg("trace")
+        .arg("--tracing")
+        .arg(root)
+        .arg("-o")
+        .arg(output)
+        .args(["--", "touch"])
+        .arg(&has_run)
+        .output()
+        .unwrap();
+    assert!(!has_run.exists(), "the command ran without a trace");
+    let error = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), error)
+}
+
+#[test]
+fn no_trace() {
+    let root = std::env::temp_dir().join(format!("opendxg-trace-{}", std::process::id()));
+    fs::create_dir(&root).unwrap();
+    let file = root.join("file");
+    let (status, error) = trace(&root, &file);
+    assert_eq!(status, Some(1));
+    assert!(error.contains("is tracefs mounted there?"), "{error}");
+
+    fs::create_dir(root.join("instances")).unwrap();
+    let (status, error) = trace(&root, &file);
+    assert_eq!(status, Some(3));
+    assert!(error.contains("is the module opendxg loaded?"), "{error}");
+
+    // No directory of tracefs: it has no trace_pipe.
+    fs::create_dir_all(root.join("events/dxg")).unwrap();
+    let (status, error) = trace(&root, &file);
+    assert_eq!(status, Some(1));
+    assert!(error.contains("trace_pipe: No such file"), "{error}");
+
+    let (status, error) = trace(&root, Path::new("/does/not/exist"));
+    assert_eq!(status, Some(1));
+    assert!(error.contains("/does/not/exist: No such file"), "{error}");
+    fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn a_trace_needs_a_command_and_a_file() {
+    for args in [
+        &["trace"][..],
+        &["trace", "-o", "/dev/null"],
+        &["trace", "--", "true"],
+        &["trace", "-o", "/dev/null", "--buffer", "3", "--", "true"],
+    ] {
+        assert_eq!(
+            opendxg().args(args).output().unwrap().status.code(),
+            Some(2),
+            "{args:?}"
+        );
+    }
+}

@@ -37,6 +37,7 @@ fn typed(arg: &Arg) -> String {
         Some(long) if arg.is_required_set() => format!("\\fB\\-\\-{long}\\fR {value}"),
         Some(long) if takes_value => format!("[\\fB\\-\\-{long}\\fR {value}]"),
         Some(long) => format!("[\\fB\\-\\-{long}\\fR]"),
+        None if arg.is_last_set() => format!("\\-\\- {value}"),
         None if arg.is_required_set() => value,
         None => format!("[{value}]"),
     }
@@ -92,6 +93,8 @@ fn the_synopsis_says_what_options_take() {
         r"\fBinfo\fR [\fIID\fR]",
         r"\fBreset\fR \fILUID\fR [\fB\-\-node\fR \fINODE\fR]",
         r"\fBstop\fR \fILUID\fR \fB\-\-node\fR \fINODE\fR",
+        r"\fBtrace\fR \fB\-\-output\fR \fIFILE\fR [\fB\-\-svg\fR \fIFILE\fR]",
+        r"\-\- \fICOMMAND\fR",
     ] {
         assert!(synopsis.contains(call), "{call}");
     }

@@ -32,8 +32,8 @@ struct Document<T> {
     content: T,
 }
 
-pub(super) fn as_json(world: &World, command: Command) -> Result<String, String> {
-    Ok(match command {
+pub(super) fn as_json(world: &World, command: &Command) -> Result<String, String> {
+    Ok(match *command {
         Command::Overview => document(world, world),
         Command::Adapters => member(world, "adapters", &world.adapters),
         Command::Processes => document(
@@ -71,7 +71,10 @@ pub(super) fn as_json(world: &World, command: Command) -> Result<String, String>
         Command::Top(_) => member(world, "load", &world.loads),
         Command::Report { .. } => member(world, "reports", reports_of(world).collect::<Vec<_>>()),
         // These show nothing.
-        Command::Reset { .. } | Command::Stop { .. } | Command::Continue { .. } => String::new(),
+        Command::Trace(_)
+        | Command::Reset { .. }
+        | Command::Stop { .. }
+        | Command::Continue { .. } => String::new(),
     })
 }
 

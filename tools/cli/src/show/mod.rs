@@ -15,7 +15,7 @@ use crate::world::World;
 pub use json::JSON_VERSION;
 
 /// What to print, or why there is nothing.
-pub fn answer(world: &World, command: Command, json: bool) -> Result<String, String> {
+pub fn answer(world: &World, command: &Command, json: bool) -> Result<String, String> {
     match json {
         true => json::as_json(world, command),
         false => text::as_text(world, command),

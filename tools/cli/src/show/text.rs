@@ -11,8 +11,8 @@ use super::report::report;
 use crate::args::Command;
 use crate::world::{Object, World};
 
-pub(super) fn as_text(world: &World, command: Command) -> Result<String, String> {
-    let mut text = match command {
+pub(super) fn as_text(world: &World, command: &Command) -> Result<String, String> {
+    let mut text = match *command {
         Command::Overview => overview(world),
         Command::Adapters => adapters(world),
         Command::Processes => processes(world),
@@ -28,7 +28,10 @@ pub(super) fn as_text(world: &World, command: Command) -> Result<String, String>
         Command::Top(_) => top(world),
         Command::Report { .. } => report(world),
         // These show nothing.
-        Command::Reset { .. } | Command::Stop { .. } | Command::Continue { .. } => String::new(),
+        Command::Trace(_)
+        | Command::Reset { .. }
+        | Command::Stop { .. }
+        | Command::Continue { .. } => String::new(),
     };
     if world.hidden_processes > 0 {
         let count = world.hidden_processes;
