@@ -47,6 +47,9 @@ pub enum Kind {
     Painted = 13,
     /// Painter: the fence of the tiles that may be painted again; carries its NT handle.
     Scaled = 14,
+    /// Painter: the fence of the strips that are kept, and may be painted again; carries its NT
+    /// handle.
+    Kept = 17,
     /// Scaler: all its work is queued; value is how many submissions that was.
     Queued = 15,
     /// Scaler: the picture is right; value is how often it was woken.

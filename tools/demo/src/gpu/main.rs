@@ -9,12 +9,10 @@
 //! This process paints, and starts the one that scales, which writes a picture into FOLDER. STEP is
 //! the number of a tile that is not painted, to show that the demo would notice.
 
-mod memory;
 mod painter;
 mod plan;
 mod scaler;
 mod table;
-mod wakeups;
 
 use std::path::Path;
 use std::process::ExitCode;

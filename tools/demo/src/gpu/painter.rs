@@ -7,17 +7,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use demo::link::{Kind, Link};
+use demo::memory::{self, check, one, Commands, Pixels, PIXEL};
 use demo::screen::heading;
-use demo::{alive, Result};
+use demo::{alive, wakeups, Result};
 use opendxg::pm4::Pm4;
 use opendxg::{Access, Dxg};
 
-use crate::memory::{self, check, one, Commands, Pixels};
-use crate::plan::{
-    expected, offset, patterns, Step, CLEARS, COPIES, FRAMES, PIXEL, SIDE, STEPS, TILE,
-};
+use crate::plan::{expected, offset, patterns, Step, CLEARS, COPIES, FRAMES, SIDE, STEPS, TILE};
 use crate::table::{Adapter, Table};
-use crate::wakeups;
 
 /// The other process; killed when dropped before its end.
 struct Scaler(Child);

@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use demo::drawing::{self, Drawing};
+use demo::memory::PIXEL;
 
-/// Bytes of a pixel, XRGB.
-pub const PIXEL: u64 = 4;
 /// Pixels of a side of the texture.
 pub const SIDE: u64 = 128;
 /// Pixels of a side of a tile.

@@ -5,13 +5,12 @@
 use std::path::Path;
 
 use demo::link::{Kind, Link};
-use demo::{alive, image_file, Result};
+use demo::memory::{self, check, one, Commands, Pixels, PIXEL};
+use demo::{alive, image_file, wakeups, Result};
 use opendxg::pm4::Pm4;
 use opendxg::{Dxg, SyncFlags};
 
-use crate::memory::{self, check, one, Commands, Pixels};
-use crate::plan::{expected, offset, patterns, Step, FRAMES, PIXEL, SCALES, SIDE, STEPS, TILE};
-use crate::wakeups;
+use crate::plan::{expected, offset, patterns, Step, FRAMES, SCALES, SIDE, STEPS, TILE};
 
 /// The canvas: the last frame twice as large, at its right the frame as it is, and below that all
 /// frames, small.

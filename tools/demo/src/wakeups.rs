@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often this thread has slept: each time somebody had to wake it.
 
-use demo::Result;
+use crate::Result;
 
 /// So many times until now.
 pub fn count() -> Result<u64> {

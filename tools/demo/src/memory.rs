@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that engines reach, and the work that is in it.
 
-use demo::Result;
+use crate::Result;
 use opendxg::pm4::Pm4;
 use opendxg::{
     Allocation, Device, FenceValues, GpuMap, GpuProtection, PagingQueue, Resident, ResidentFlags,
@@ -9,6 +9,8 @@ use opendxg::{
 
 /// Bytes of a page of the GPU.
 const PAGE: u64 = 4096;
+/// Bytes of a pixel, XRGB.
+pub const PIXEL: u64 = 4;
 
 /// So many bytes in whole pages.
 pub fn in_pages(bytes: u64) -> u64 {
@@ -46,7 +48,7 @@ pub struct Pixels {
 impl Pixels {
     /// Zeroed pixels in the memory of the GPU.
     pub fn local(paging: &PagingQueue, count: u64) -> Result<Self> {
-        let bytes = in_pages(count * super::plan::PIXEL);
+        let bytes = in_pages(count * PIXEL);
         let allocation = paging.device().new_resource().local(bytes).create_one()?;
         let address = map(paging, &allocation, bytes)?;
         Ok(Self {
@@ -81,7 +83,7 @@ impl Pixels {
 
 /// The first pixels of an allocation.
 pub fn read(allocation: &Allocation, count: u64) -> Result<Vec<u32>> {
-    let mut bytes = vec![0; (count * super::plan::PIXEL) as usize];
+    let mut bytes = vec![0; (count * PIXEL) as usize];
     allocation.lock()?.read(0, &mut bytes);
     let words = bytes.chunks_exact(4);
     Ok(words
