@@ -74,7 +74,7 @@ impl<'a> Bell<'a> {
     fn submit_after(&self, packets: &Pm4) -> u64 {
         let value = self.last.get() + 1;
         let progress = self.doorbell.queue().progress().gpu_address();
-        let mut packets = packets.clone().signal(progress, value);
+        let mut packets = packets.clone().signal_native(progress, value);
         if packets.len() % 2 != 0 {
             packets = packets.nop(0);
         }

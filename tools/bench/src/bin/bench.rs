@@ -204,7 +204,12 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     if wants(doorbells::SHARED) {
         doorbells::shared(runner, &mut bench, options.plan(30, 64, 20));
     }
-    if wants(native_fences::SIGNALS) || wants(native_fences::WAKE) {
+    let of_native = [
+        native_fences::SIGNALS,
+        native_fences::LOGS,
+        native_fences::WAKE,
+    ];
+    if of_native.into_iter().any(wants) {
         let plan = options.plan(50, 20, 15);
         counts.extend(native_fences::measure(runner, &bench, plan));
     }

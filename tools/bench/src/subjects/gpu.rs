@@ -50,6 +50,8 @@ pub mod names_of_work {
     pub const POLL: &str = "another engine, waiting packets";
     /// The same with packets of native fences, which look once.
     pub const NATIVE_HOP: &str = "another engine, native fences";
+    /// Two threads on two processors that hand a word to each other.
+    pub const BOUNCE: &str = "two processors, one word";
     /// The next command buffer of the same queue.
     pub const NEXT: &str = "same queue";
     /// An engine copies.

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use opendxg::pm4::{Compare, Pm4};
-use opendxg::Context;
+use opendxg::{Context, NativeFence};
 
 use super::gpu::{Work, NODES};
 use super::Bench;
@@ -33,8 +33,42 @@ pub fn measure(bench: &Bench) -> Vec<Count> {
     counts.push(time_of(&what, Some(0)));
     begin.signal(1).expect("signal a fence");
     drop(contexts);
+    counts.push(native(bench));
     counts.extend([1, QUEUES].map(|queues| polling(bench, queues)));
     counts
+}
+
+/// The same of queues that wait for each other by native fences: the first one waits for what never
+/// comes, and each other one for the one before it.
+fn native(bench: &Bench) -> Count {
+    let work = Work::new(bench);
+    let fences = device_fences(bench, QUEUES + 1);
+    let contexts: Vec<Context> = (0..QUEUES).map(|_| work.context(NODES[0])).collect();
+    let mut all = Vec::new();
+    for (context, pair) in contexts.iter().zip(fences.windows(2)) {
+        let packets = Pm4::new()
+            .wait_native(pair[0].gpu_address(), 1)
+            .signal_native(pair[1].gpu_address(), 1);
+        let commands = Commands::new(&work.paging, &packets);
+        context
+            .submit(commands.address, commands.length)
+            .expect("submit");
+        all.push(commands);
+    }
+    let what = format!("ns of engine threads in 1 s, {QUEUES} queues waiting for native fences");
+    let count = time_of(&what, Some(0));
+    let last = &fences[QUEUES];
+    fences[0].signal(1).expect("signal a fence");
+    last.wait(1).expect("wait");
+    count
+}
+
+/// So many native fences.
+fn device_fences(bench: &Bench, count: usize) -> Vec<NativeFence> {
+    let make = || bench.device.create_native_fence(0);
+    (0..count)
+        .map(|_| make().expect("create a native fence"))
+        .collect()
 }
 
 /// The same of queues whose commands look at memory until it changes: that is work.

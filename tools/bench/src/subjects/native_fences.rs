@@ -9,6 +9,7 @@ use opendxg::{Context, Counters, EventFd, MonitoredFence, NativeFence};
 
 use super::gpu::{Work, NODES};
 use super::Bench;
+use crate::bell::{user_queue, Bell};
 use crate::gpu::{one, Commands};
 use crate::measure::{Participant, Plan, Runner, Subject};
 use crate::result::Count;
@@ -17,6 +18,8 @@ use crate::result::Count;
 pub const SIGNALS: &str = "native-signal";
 /// The group of signals that somebody waits for.
 pub const WAKE: &str = "native-wake";
+/// The group of signals that a log tells of.
+pub const LOGS: &str = "native-log";
 /// Numbers of waiters for values that do not come.
 pub const WAITERS: [u64; 2] = [0, 4096];
 
@@ -24,6 +27,8 @@ pub const WAITERS: [u64; 2] = [0, 4096];
 pub mod names_of_native {
     /// ODX_SIGNAL_FENCE.
     pub const NATIVE: &str = "native fence";
+    /// The same, with an entry in the log of its queue.
+    pub const LOGGED: &str = "native fence, logged";
     /// RELEASE_MEM with an interrupt.
     pub const MONITORED: &str = "monitored fence";
 }
@@ -31,6 +36,8 @@ use names_of_native::*;
 
 /// Signals of one command buffer.
 const BURST: u64 = 256;
+/// Signals that a ring has room for, at a time.
+const RING: u64 = 64;
 /// Waiters wait for this value, and for those above it.
 const FAR: u64 = 1 << 32;
 /// Signals that are counted.
@@ -105,6 +112,50 @@ impl Subject for Woken<'_> {
     }
 }
 
+/// Signals that a process writes to its ring. It looks until they are done.
+struct InRing<'a> {
+    bell: Bell<'a>,
+    packets: Pm4,
+}
+
+impl Subject for InRing<'_> {
+    fn run(&mut self) {
+        self.bell.run_after(&self.packets);
+    }
+
+    fn batch(&self) -> u32 {
+        RING as u32
+    }
+}
+
+/// Measures the group of logs.
+fn logs(runner: &mut Runner, work: &Work<'_>, plan: Plan) {
+    let context = work.device.create_hw_context(NODES[0]);
+    let context = context.expect("create a HW context");
+    let queues = [user_queue(&context), user_queue(&context)];
+    let fence = native(work);
+    let (address, handle) = (fence.gpu_address(), fence.handle());
+    let packets = [
+        (1..=RING).fold(Pm4::new(), |all, value| all.signal_native(address, value)),
+        (1..=RING).fold(Pm4::new(), |all, value| {
+            all.signal_native_logged(address, value, handle)
+        }),
+    ];
+    let [plain, logged] = [0, 1].map(|number| InRing {
+        bell: Bell::new(&work.paging, &queues[number]),
+        packets: packets[number].clone(),
+    });
+    runner.group(
+        LOGS,
+        "a signal, one of 64 in the ring of a queue that its process fills",
+        plan,
+        vec![
+            Participant::new(NATIVE, plain),
+            Participant::new(LOGGED, logged),
+        ],
+    );
+}
+
 fn native(work: &Work<'_>) -> NativeFence {
     let fence = work.device.create_native_fence(0);
     fence.expect("create a native fence")
@@ -147,6 +198,7 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
         },
     );
     let counts = interrupts_of(&work, &context);
+    logs(runner, &work, plan);
     let (fence, monitored) = (native(&work), work.fence());
     let signals = [
         Pm4::new().signal_native(fence.gpu_address(), 1),

@@ -2,6 +2,10 @@
 //! Engines that release each other's waits: what that costs, and who is woken meanwhile.
 
 use std::cell::Cell;
+use std::hint;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 use opendxg::pm4::{Atomic, Pm4};
 use opendxg::{Context, MonitoredFence, NativeFence};
@@ -10,6 +14,7 @@ use super::gpu::names_of_work::*;
 use super::gpu::{Work, NODES};
 use super::Bench;
 use crate::gpu::{one, Buffer, Commands};
+use crate::machine;
 use crate::measure::{Participant, Plan, Runner, Subject};
 use crate::result::Count;
 use crate::wakeups;
@@ -211,6 +216,105 @@ impl Subject for Native<'_> {
     }
 }
 
+/// Two threads that hand a word to each other, each by a store that the other one looks for. What
+/// is the least that it takes two processors.
+struct Bounce {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// How often the other thread has been woken up.
+    round: u64,
+}
+
+/// What the two threads have.
+#[derive(Default)]
+struct Shared {
+    /// The round that the other thread is to be ready for, and the one that it is ready for.
+    /// `u64::MAX` is its end.
+    wanted: AtomicU64,
+    ready: AtomicU64,
+    word: AtomicU64,
+}
+
+impl Shared {
+    /// Looks until a word has a value.
+    fn until(word: &AtomicU64, value: u64) {
+        while word.load(Ordering::Acquire) != value {
+            hint::spin_loop();
+        }
+    }
+
+    /// The other thread: each odd value becomes the next even one.
+    fn answer(&self) {
+        let mut seen = 0;
+        loop {
+            let round = self.wanted.load(Ordering::Acquire);
+            if round == u64::MAX {
+                return;
+            }
+            if round == seen {
+                thread::park();
+                continue;
+            }
+            seen = round;
+            self.ready.store(round, Ordering::Release);
+            for hop in (1..u64::from(HOPS)).step_by(2) {
+                Self::until(&self.word, hop);
+                self.word.store(hop + 1, Ordering::Release);
+            }
+        }
+    }
+}
+
+impl Bounce {
+    fn new() -> Self {
+        let shared = Arc::new(Shared::default());
+        let others = shared.clone();
+        let thread = thread::spawn(move || others.answer());
+        Self {
+            shared,
+            thread: Some(thread),
+            round: 0,
+        }
+    }
+
+    /// Tells the other thread what it is to do next.
+    fn want(&self, round: u64) {
+        self.shared.wanted.store(round, Ordering::Release);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Subject for Bounce {
+    fn before(&mut self) {
+        self.round += 1;
+        self.shared.word.store(0, Ordering::Release);
+        self.want(self.round);
+        Shared::until(&self.shared.ready, self.round);
+    }
+
+    fn run(&mut self) {
+        for hop in (1..u64::from(HOPS)).step_by(2) {
+            self.shared.word.store(hop, Ordering::Release);
+            Shared::until(&self.shared.word, hop + 1);
+        }
+    }
+
+    fn batch(&self) -> u32 {
+        HOPS
+    }
+}
+
+impl Drop for Bounce {
+    fn drop(&mut self) {
+        self.want(u64::MAX);
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("no panic");
+        }
+    }
+}
+
 /// Measures the group `queued-wait`, and counts who is woken.
 pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
     let work = Work::new(bench);
@@ -230,13 +334,17 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
         }
         fence.wait(value).expect("wait");
     });
-    let all = vec![
+    let mut all = vec![
         Participant::new(HOP, Hops(|| signals.run())),
         Participant::new(STORE, Hops(|| stores.run())),
         Participant::new(POLL, Hops(|| poll.run())),
         Participant::new(NATIVE_HOP, Native::new(&work, &native_end)),
         Participant::new(NEXT, next),
     ];
+    // With one processor they would look for each other until the scheduler comes.
+    if machine::cpus() > 1 {
+        all.push(Participant::new(BOUNCE, Bounce::new()));
+    }
     runner.group(
         "queued-wait",
         "command buffer behind the signal of the one before",
