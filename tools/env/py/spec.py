@@ -12,8 +12,8 @@ SHOWN = TOP / "tools/requirements.shown"
 
 # A requirement stands in bold where it is stated, and only there.
 STATED = re.compile(rf"\*\*((?:{'|'.join(PREFIXES)})-\d+)\*\*")
-# Names of Rust tests have underscores and small letters.
-CITED = re.compile(rf"\b({'|'.join(PREFIXES)})[-_](\d+)(?!\d)", re.I)
+# Names of Rust tests have underscores and small letters, also between two ids.
+CITED = re.compile(rf"(?<![a-z0-9])({'|'.join(PREFIXES)})[-_](\d+)(?!\d)", re.I)
 
 
 def order(id):

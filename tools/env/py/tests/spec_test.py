@@ -66,6 +66,7 @@ class Citations(unittest.TestCase):
         self.assertEqual(spec.cited("FEN-12, RES-3: a title"), {"FEN-12", "RES-3"})
         self.assertEqual(spec.cited("gpu_7_is_a_name"), {"GPU-7"})
         self.assertEqual(spec.cited("test cpu_2_of_3"), {"CPU-2"})
+        self.assertEqual(spec.cited("cpu_48_cpu_55_each"), {"CPU-48", "CPU-55"})
         self.assertEqual(spec.cited("OPEN-12 XRES-3 MEM-x"), set())
 
     def test_ranges(self):
