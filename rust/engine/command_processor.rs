@@ -612,6 +612,7 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
     fn release(&mut self, release: Release) -> Result<Course, FaultKind> {
         // ORDERING: all earlier packets are visible before the word is, by the barrier behind each.
         if let Some(word) = release.data {
+            self.note_release();
             self.move_word(word)?;
         }
         // ORDERING: the word is visible before the interrupt is reported (GPU-62).

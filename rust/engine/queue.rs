@@ -103,6 +103,8 @@ pub struct Queue {
     pub(super) logs: Logs,
     /// When its last wait was first tried, for the log.
     pub(super) observed: Option<u64>,
+    /// When its last RELEASE_MEM stored a word that no entry of a log tells of yet.
+    pub(super) released: Option<u64>,
 }
 
 impl Queue {
@@ -123,6 +125,7 @@ impl Queue {
             fault: None,
             logs: Logs::NONE,
             observed: None,
+            released: None,
         }
     }
 

@@ -51,6 +51,15 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
         }
     }
 
+    /// RELEASE_MEM stores a word next, of which ODX_WRITE_LOG may tell: when that was. Who waits for
+    /// the word may go on before that packet comes, and the log must not say that the wait was over
+    /// before the value was there (GPU-86).
+    pub(super) fn note_release(&mut self) {
+        if self.queue.logs.are_there() {
+            self.queue.released = Some(self.clock.ticks());
+        }
+    }
+
     /// The log that a packet wants an entry in, which can be there.
     fn log_of(&self, ty: LogType, request: &LogRequest) -> Result<Log, Illegal> {
         request.check(self.queue.logs.get(ty).ok_or(Illegal::Log)?)
@@ -92,6 +101,17 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
         }
     }
 
+    /// What ODX_WRITE_LOG says of a value that RELEASE_MEM has stored: when it did, or now if
+    /// another packet stored it.
+    fn released(&mut self, value: u64) -> Event {
+        let signalled = self.signalled(value);
+
+        Event {
+            end: self.queue.released.take().unwrap_or(signalled.end),
+            ..signalled
+        }
+    }
+
     /// What a log says of a value that is stored next. The time is not later than the store: who
     /// waited at that time waited when the value was stored (FEN-80).
     fn signalled(&self, value: u64) -> Event {
@@ -116,6 +136,9 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
         }
 
         let entry = log.map(|(log, request)| (log, request, self.signalled(to.value)));
+
+        // ODX_WRITE_LOG tells no time before that of this entry (GPU-82).
+        self.queue.released = None;
 
         self.space.store64(to.va, to.value)?;
 
@@ -213,7 +236,7 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
     pub(super) fn write_log(&mut self, write: WriteLog) -> Result<Course, FaultKind> {
         let log = self.log_of(write.ty, &write.request)?;
         let event = match write.ty {
-            LogType::Signals => self.signalled(write.value),
+            LogType::Signals => self.released(write.value),
             LogType::Waits => {
                 let observed = self.queue.observed.filter(|_| write.takes_observed);
 

@@ -294,6 +294,38 @@ fn gpu_47_write_log_logs_what_earlier_packets_did() {
 }
 
 #[test]
+fn gpu_86_write_log_tells_when_the_value_was_stored() {
+    let mut machine = machine();
+
+    machine.clock.0.set(50);
+    machine.submit(
+        &Program::new()
+            .release(DATA_QWORD, 0, DATA + 0x100, 9)
+            .wait64(CURRENT, GREATER_OR_EQUAL, 5, !0, 0)
+            // The value was stored at 50.
+            .write_log(SELECT_SIGNAL, HANDLE, 9, APPEND, false)
+            // Nothing was stored since.
+            .write_log(SELECT_SIGNAL, HANDLE, 9, APPEND, false)
+            .release(DATA_QWORD, 0, DATA + 0x100, 10)
+            .wait64(CURRENT, GREATER_OR_EQUAL, 6, !0, 0)
+            // GPU-82: this entry is younger than the value, and so is the next one.
+            .logged_signal(CURRENT, 11, [HANDLE, APPEND])
+            .write_log(SELECT_SIGNAL, HANDLE, 10, APPEND, false)
+            .0,
+    );
+    for (value, time) in [(5, 60), (6, 70)] {
+        assert_eq!(machine.step(SLICE), Outcome::BlockedOnFence(FENCE));
+        machine.set_word(CURRENT, value);
+        machine.clock.0.set(time);
+    }
+    assert!(matches!(machine.run(), Outcome::Done(_)));
+
+    let ends = [0, 1, 2, 3].map(|number| entry(&machine, SIGNALS, number).3[1]);
+
+    assert_eq!(ends, [50, 60, 70, 70]);
+}
+
+#[test]
 fn gpu_36_fields_of_write_log() {
     // A type with the operation of the other, one that does not exist, bits that are reserved, an
     // observed time of a signal.
