@@ -126,6 +126,11 @@ pub(crate) fn nap() {
     fsleep(Delta::from_millis(1));
 }
 
+/// Lets a very little time go by: about 50 microseconds. May sleep.
+pub(crate) fn pause() {
+    fsleep(Delta::from_micros(50));
+}
+
 /// Starts a thread for a part of the software adapter with this number; `None` if there is no
 /// memory. May sleep.
 pub(crate) fn thread<T: Run>(adapter: u32, part: &str, body: Shared<T>) -> Option<Thread<T>> {

@@ -463,7 +463,7 @@ impl Adapter {
     /// The process has rung. Does not sleep.
     pub(super) fn doorbell_rung(&self, cookie: DoorbellCookie) {
         if let Some(doorbell) = self.doorbell(cookie) {
-            self.physical_doorbells.use_now(&doorbell);
+            self.physical_doorbells.rung(&doorbell);
             if let Some(shell) = self.engine(doorbell.queue.engine) {
                 shell.queue_was_rung(&doorbell.queue);
             }

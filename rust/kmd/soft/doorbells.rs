@@ -9,10 +9,14 @@
 //! later traps (GPU-32).
 //!
 //! An adapter may have fewer physical doorbells than queues: then the one goes away from its queue
-//! that was used least recently (GPU-24).
+//! that was used least recently (GPU-24). A process that has just connected is given time to ring
+//! once before. Otherwise two that connect in turns take the doorbell from each other without end:
+//! each has to return from its call, ring by way of a fault and read the status, while the other
+//! one only has to call.
 //!
 //! LOCK: `Doorbells::connecting` is held while a doorbell is taken away, in which the OS part takes
-//! its lock of that doorbell. `Doorbells::slots` is a leaf.
+//! its lock of that doorbell, and while the process that has it is given time. `Doorbells::slots`
+//! is a leaf.
 
 use super::queue::Queue;
 use crate::{
@@ -41,6 +45,9 @@ use crate::{
 
 /// Most physical doorbells that an adapter has.
 pub const MOST: usize = 256;
+
+/// How long a doorbell is not taken away from a process that has connected it and not rung yet.
+const TENURE_NS: u64 = 1_000_000;
 
 /// How the doorbells of an adapter behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +88,8 @@ pub(super) struct Doorbell {
     callbacks: Shared<dyn DoorbellCallbacks>,
     /// When it was last used, as the turn in which that was.
     used: Word64,
+    /// Until when it is not taken away from its process.
+    kept_until_ns: Word64,
     /// Whether it is connected, and wants to be told of work.
     notify: bool,
 }
@@ -114,6 +123,7 @@ impl Doorbell {
             queue: queue.clone(),
             callbacks: callbacks.clone(),
             used: platform::word64(0),
+            kept_until_ns: platform::word64(0),
             notify: config.notify,
         })
     }
@@ -151,8 +161,14 @@ impl Doorbells {
         &self.config
     }
 
+    /// The process has rung.
+    pub(super) fn rung(&self, doorbell: &Doorbell) {
+        self.use_now(doorbell);
+        platform::store_release(&doorbell.kept_until_ns, 0);
+    }
+
     /// It is used.
-    pub(super) fn use_now(&self, doorbell: &Doorbell) {
+    fn use_now(&self, doorbell: &Doorbell) {
         // OVERFLOW: 2^64 uses take longer than any machine runs. Who is counted twice in a turn is
         // as good a choice as the other.
         let turn = platform::load_acquire(&self.turn).wrapping_add(1);
@@ -182,6 +198,10 @@ impl Doorbells {
         };
 
         self.use_now(doorbell);
+        platform::store_release(
+            &doorbell.kept_until_ns,
+            platform::now_ns().saturating_add(TENURE_NS),
+        );
         // What was written before the doorbell was connected is in the ring.
         look(&doorbell.queue);
         Ok(Connected {
@@ -226,6 +246,10 @@ impl Doorbells {
             // There is at least one, and all have an owner.
             let victim = victim.ok_or(KmdError::DeviceRemoved)?;
 
+            if platform::now_ns() < platform::load_acquire(&victim.kept_until_ns) {
+                platform::pause();
+                continue;
+            }
             // Only after this may another queue have the page.
             victim
                 .callbacks

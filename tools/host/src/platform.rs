@@ -257,6 +257,12 @@ pub(crate) fn nap() {
     std::thread::sleep(std::time::Duration::from_millis(1));
 }
 
+/// Lets a very little time go by.
+pub(crate) fn pause() {
+    might_sleep();
+    std::thread::sleep(std::time::Duration::from_micros(50));
+}
+
 /// A page of a physical doorbell that is memory.
 pub(crate) struct DoorbellPage(());
 
