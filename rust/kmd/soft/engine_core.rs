@@ -118,6 +118,8 @@ struct Status {
 pub(super) enum Turn {
     /// It ran a queue.
     Ran,
+    /// It ran a queue, which waits for a native fence now.
+    Blocked,
     /// It ran a queue, whose ring is empty: its doorbell is to trap, and then it has to look again.
     Emptied(Shared<Queue>),
     /// Nothing is ready. When the first of the queues that wait has to be looked at.
@@ -560,6 +562,7 @@ impl Core {
         }
         match emptied {
             Some((_, Some(queue))) => Turn::Emptied(queue),
+            _ if matches!(slice, Slice::BlockedOnFence(_)) => Turn::Blocked,
             _ => Turn::Ran,
         }
     }

@@ -69,8 +69,9 @@ pub(super) enum Look {
 
 /// How long an engine looks at an empty ring: for as long as it takes a process that writes, rings
 /// and waits, again and again. If that is too short, each ring is a fault that wakes up the engine,
-/// and that makes the next one late, too.
-const LINGER_NS: u64 = 50_000;
+/// and that makes the next one late, too. For so long it looks at its bell, too, when a queue has
+/// begun to wait for a native fence.
+pub(super) const LINGER_NS: u64 = 50_000;
 
 /// A context, as its engine has it.
 pub(super) struct ContextEntry {

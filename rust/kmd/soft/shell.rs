@@ -22,6 +22,7 @@ use super::{
         NewQueue,
         Turn, //
     },
+    entries::LINGER_NS,
     listed::List,
     native_fences::{
         Bell,
@@ -462,6 +463,17 @@ impl Shell {
         }
     }
 
+    /// Looks at the bell for a while before the engine sleeps. What a queue has just begun to wait
+    /// for often comes soon from another engine, and sleep and wake-up take longer than that. Once
+    /// for each queue that begins to wait: queues that wait for long cost nothing.
+    fn linger(&self) {
+        let begin = platform::now_ns();
+
+        while !self.bell.wakeup.is_rung() && platform::now_ns().saturating_sub(begin) < LINGER_NS {
+            core::hint::spin_loop();
+        }
+    }
+
     /// Whether there may be more.
     fn look_at_contexts(&self, core: &mut Core) -> bool {
         for _ in 0..LOOKS {
@@ -531,15 +543,25 @@ impl Run for Shell {
     }
 
     fn run(&self) {
+        // Whether a queue has begun to wait for a native fence since the engine slept.
+        let mut blocked = false;
+
         while !self.bell.wakeup.is_stopped() {
             match self.turn() {
                 Turn::Ran => platform::breathe(),
+                Turn::Blocked => {
+                    blocked = true;
+                    platform::breathe();
+                }
                 Turn::Emptied(queue) => self.trap(&queue),
                 Turn::Idle(poll) => {
                     if poll.is_none() {
                         self.go_to_f1();
                     }
                     self.polls.set(self.number, poll);
+                    if core::mem::take(&mut blocked) {
+                        self.linger();
+                    }
                     self.bell.wakeup.wait(None);
                 }
             }

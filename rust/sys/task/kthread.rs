@@ -54,6 +54,12 @@ impl Wakeup {
         self.set(RUNG);
     }
 
+    /// Whether there is something for the thread, or it has to end: [`Wakeup::wait`] would return
+    /// at once.
+    pub(crate) fn is_rung(&self) -> bool {
+        self.word.load(Acquire) != 0
+    }
+
     /// Whether the thread has to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.word.load(Acquire) & STOPPED != 0

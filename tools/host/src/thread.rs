@@ -30,6 +30,13 @@ impl Wakeup {
         self.changed.notify_all();
     }
 
+    /// Whether there is something for the thread, or it has to end.
+    pub(crate) fn is_rung(&self) -> bool {
+        let state = self.state.lock().expect("nobody panics");
+
+        state.rung || state.stopped
+    }
+
     /// Whether the thread has to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.state.lock().expect("nobody panics").stopped
