@@ -104,6 +104,9 @@ pub struct DriverCaps {
     pub native_gpu_fence: bool,
     /// Whether the GPU cannot change 64 bits at once (`No64BitAtomics`); fences need that (FEN-7).
     pub no_64_bit_atomics: bool,
+    /// How many swizzling ranges it has (`NumberOfSwizzlingRanges`): WDDM 2 has none, so that an
+    /// adapter does not start with a driver that has some (MEM-91).
+    pub swizzling_ranges: u32,
     /// Whether the driver survives the removal of the GPU (`SupportSurpriseRemoval`).
     pub surprise_removal: bool,
     /// What it can do with memory of other adapters (`D3DKMT_CROSSADAPTERRESOURCE_SUPPORT_TIER`).

@@ -40,6 +40,25 @@ pub enum PagingOperation<'a> {
     UnmapApertureSegment(UnmapApertureSegment),
 }
 
+impl PagingOperation<'_> {
+    /// Its number (`DXGK_BUILDPAGINGBUFFER_OPERATION`).
+    pub const fn number(&self) -> u32 {
+        match self {
+            Self::MapApertureSegment(_) => 5,
+            Self::UnmapApertureSegment(_) => 6,
+            Self::UpdatePageTable(_) => 11,
+            Self::FlushTlb { .. } => 12,
+        }
+    }
+}
+
+/// Whether WDDM 2 has no operation of this number any more: Transfer, Fill, DiscardContent,
+/// ReadPhysical, WritePhysical and SpecialLockTransfer name memory by physical addresses. None is
+/// ever issued (MEM-93).
+pub const fn is_removed(number: u32) -> bool {
+    matches!(number, 0..=4 | 7)
+}
+
 /// Pages of an allocation that the aperture is to show. An allocation has one placement, whoever
 /// has opened it (MEM-26), so no device is named.
 #[derive(Clone, Copy)]

@@ -198,6 +198,8 @@ pub enum DeviceError {
     Marked,
     /// Memory that it was promised is not there.
     OutOfMemory,
+    /// Commands have named memory by physical address that is not accessed so.
+    Misused,
 }
 
 /// What a handle of a client stands for that takes work.

@@ -110,7 +110,7 @@ pub(crate) enum DeviceState {
     Reset,
     /// Memory that it was promised is not there.
     OutOfMemory,
-    /// Its work had an illegal packet (GPU-36).
+    /// Its work had an illegal packet (GPU-36), or named memory in a way that is not allowed (MEM-94).
     DmaFault,
     /// Its work accessed what is not there (GPU-68).
     DmaPageFault,
@@ -135,6 +135,8 @@ enum Failure {
     Reset,
     /// Memory that it was promised is not there (MEM-21).
     OutOfMemory,
+    /// Its commands have named memory by physical address that is not accessed so (MEM-94).
+    Misused,
 }
 
 impl Failure {
@@ -143,6 +145,7 @@ impl Failure {
         match self {
             Self::Marked => Some(DeviceError::Marked),
             Self::OutOfMemory => Some(DeviceError::OutOfMemory),
+            Self::Misused => Some(DeviceError::Misused),
             Self::Fault(_) | Self::Hung | Self::Reset => None,
         }
     }
@@ -355,6 +358,7 @@ impl Device {
                 Some(Failure::Marked | Failure::Hung) => DeviceState::Hung,
                 Some(Failure::Reset) => DeviceState::Reset,
                 Some(Failure::OutOfMemory) => DeviceState::OutOfMemory,
+                Some(Failure::Misused) => DeviceState::DmaFault,
                 None => DeviceState::Active,
             }),
             StatePart::Reset => Ok(DeviceState::NeverReset),
@@ -391,6 +395,11 @@ impl Device {
     /// A reset has hit it that others are the reason of.
     pub(in crate::dxgk) fn was_reset(self: &Arc<Self>) {
         self.fail_later(Failure::Reset);
+    }
+
+    /// Commands for it name memory by physical address that is not accessed so (MEM-94).
+    pub(crate) fn misused(self: &Arc<Self>) {
+        self.fail_later(Failure::Misused);
     }
 
     /// Puts it in error, if it is not yet; the module's worker ends what it has.

@@ -310,6 +310,7 @@ mod tests {
         let client = Client::new()?;
         let changes: [(fn(&mut DriverCaps), u32); 2] = [
             (|caps| caps.no_64_bit_atomics = true, bindings::EOPNOTSUPP),
+            (|caps| caps.swizzling_ranges = 1, bindings::EOPNOTSUPP),
             (|caps| caps.native_gpu_fence = true, bindings::EINVAL),
         ];
 

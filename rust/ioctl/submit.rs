@@ -38,6 +38,32 @@ fn check_primaries(call: Call<'_>, primaries: &[u32]) -> DxgResult {
     Ok(())
 }
 
+/// Refuses history buffers, the only list left that names memory by physical address: NOT_SUPPORTED,
+/// because no KMD writes them. INVALID_PARAMETER for one that is no allocation of the caller. One
+/// that is not accessed physically is GRAPHICS_INVALID_ALLOCATION_USAGE, and puts the device in
+/// error (MEM-94).
+fn refuse_history(call: Call<'_>, queues: &Queues, args: &D3DKMT_SUBMITCOMMAND) -> DxgResult {
+    let mut locals = [0; submit_rules::MAX_HISTORY_BUFFERS as usize];
+    // CAST: at most 64.
+    let locals = locals
+        .get_mut(..args.NumHistoryBuffers as usize)
+        .unwrap_or_default();
+    let mut is_misused = false;
+
+    user::read_slice(args.HistoryBufferArray, locals)?;
+    for local in locals.iter() {
+        let opened = call.process.handles.allocation(*local)?.what;
+
+        is_misused |= !opened.allocation.memory.is_accessed_physically();
+    }
+    queues.check()?;
+    if is_misused {
+        queues.first()?.device.misused();
+        return Err(Status::GRAPHICS_INVALID_ALLOCATION_USAGE.into());
+    }
+    Err(Status::NOT_SUPPORTED.into())
+}
+
 /// Looks at private driver data: they are opaque, and no KMD asks for them, but they have to be
 /// readable.
 fn check_private_data(address: u64, size: u32) -> DxgResult {
@@ -59,7 +85,7 @@ pub(super) fn submit(call: Call<'_>, args: &D3DKMT_SUBMITCOMMAND) -> DxgResult {
 
     submit_rules::check_submit(args.Flags, args.BroadcastContextCount)?;
     commands.check()?;
-    invalid_if(args.NumHistoryBuffers != 0 && args.HistoryBufferArray == 0)?;
+    submit_rules::check_history(args.NumHistoryBuffers, args.HistoryBufferArray)?;
     check_private_data(args.pPrivateDriverData, args.PrivateDriverDataSize)?;
 
     // CAST: at most 64, and at most 16.
@@ -75,7 +101,7 @@ pub(super) fn submit(call: Call<'_>, args: &D3DKMT_SUBMITCOMMAND) -> DxgResult {
 
     check_primaries(call, primaries)?;
     if args.NumHistoryBuffers != 0 {
-        return Err(Status::NOT_SUPPORTED.into());
+        return refuse_history(call, &queues, args);
     }
     if args.Flags & bits::NULL_RENDERING != 0 {
         // Nothing is executed, so that there is nothing to queue.

@@ -101,10 +101,11 @@ fn check_interface(id: u32, interface: DriverInterface) -> KmdResult {
 /// Whether an adapter can start with a driver that has these caps, and these features are enabled.
 ///
 /// NotSupported: the GPU cannot change 64 bits at once, which fences need (FEN-7).
+/// The same: the driver has swizzling ranges, which there are no entries for (MEM-91).
 /// InvalidParameter: the driver says that it has native fences, and the feature is not enabled
 /// (FEN-112).
 pub fn check(caps: &DriverCaps, enabled: FeatureSet) -> Result<(), KmdError> {
-    if caps.no_64_bit_atomics {
+    if caps.no_64_bit_atomics || caps.swizzling_ranges != 0 {
         return Err(KmdError::NotSupported);
     }
     if caps.native_gpu_fence && !enabled.has(NATIVE_FENCE) {

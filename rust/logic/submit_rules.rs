@@ -15,6 +15,9 @@ pub const MAX_PRIVATE_DATA: u32 = 64 << 10;
 /// `D3DDDI_MAX_WRITTEN_PRIMARIES`.
 pub const MAX_PRIMARIES: u32 = 16;
 
+/// The most history buffers: one for each context that a submission goes to.
+pub const MAX_HISTORY_BUFFERS: u32 = 64;
+
 /// Bits of `D3DKMT_SUBMITCOMMANDFLAGS` that have a meaning here.
 pub mod bits {
     /// Nothing is executed.
@@ -55,6 +58,11 @@ impl Commands {
 pub fn check_submit(flags: u32, contexts: u32) -> Result<(), Invalid> {
     invalid_if(flags & !bits::KNOWN != 0)?;
     check_broadcast(contexts)
+}
+
+/// The history buffers of a submission: how many, and where their handles are.
+pub fn check_history(count: u32, list: u64) -> Result<(), Invalid> {
+    invalid_if(count > MAX_HISTORY_BUFFERS || count != 0 && list == 0)
 }
 
 /// Whether a HW queue may go on to this value of its progress fence (FEN-126).

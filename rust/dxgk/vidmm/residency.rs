@@ -190,6 +190,8 @@ pub(crate) struct AllocationMemory {
     pub(in crate::dxgk) kmd: Arc<object::Allocation>,
     /// The budget group that it counts in. Changed under `turn` and `state`.
     group: Atomic<usize>,
+    /// Whether engines use physical addresses of it. Changed as the group.
+    is_physical: Atomic<bool>,
     /// Whether it is to be in a segment with pages of 64 KiB. Changed as the group.
     wants_64kb: Atomic<bool>,
     /// Bytes; 0 as long as they are not known.
@@ -261,6 +263,7 @@ impl AllocationMemory {
             pin_init!(Self {
                 kmd,
                 group: Atomic::new(site.group()),
+                is_physical: Atomic::new(site.properties.accessed_physically),
                 wants_64kb: Atomic::new(site.wants_64kb_pages()),
                 size: Atomic::new(size),
                 priority: Atomic::new(priority),
@@ -304,6 +307,11 @@ impl AllocationMemory {
     /// The budget group that it counts in.
     pub(crate) fn group(&self) -> usize {
         self.group.load(Relaxed)
+    }
+
+    /// Whether engines use physical addresses of it (`AccessedPhysically`).
+    pub(crate) fn is_accessed_physically(&self) -> bool {
+        self.is_physical.load(Relaxed)
     }
 
     /// Whether it is worth while to have page tables for pages of 64 KiB. Its placement decides.

@@ -110,6 +110,7 @@ pub(super) fn driver_caps() -> DriverCaps {
         optimized_native_fence_interrupt: false,
         native_gpu_fence: false,
         no_64_bit_atomics: false,
+        swizzling_ranges: 0,
         surprise_removal: true,
         cross_adapter_tier: 2,
         gpu_mmu: GpuMmuCaps {

@@ -70,6 +70,8 @@ pub enum What {
 pub struct Operation {
     /// The thread that the entry was called in.
     pub thread: u64,
+    /// Its number.
+    pub number: u32,
     /// What it says.
     pub what: What,
 }
@@ -155,6 +157,7 @@ impl Operations {
         };
         let operation = Operation {
             thread: platform::thread_id(),
+            number: operation.number(),
             what,
         };
         let mut log = self.log.lock();

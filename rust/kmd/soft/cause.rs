@@ -84,6 +84,8 @@ pub enum ResetReason {
     Removed = 2,
     /// Memory that it was promised is not there.
     OutOfMemory = 3,
+    /// Commands have named memory by physical address that is not accessed so.
+    Misused = 4,
 }
 
 /// What of the adapter has changed.
@@ -137,6 +139,7 @@ impl Cause {
         let reason = match why {
             DeviceError::Marked => ResetReason::Marked,
             DeviceError::OutOfMemory => ResetReason::OutOfMemory,
+            DeviceError::Misused => ResetReason::Misused,
         };
 
         // CAST: the number of the reason.

@@ -134,6 +134,8 @@ pub enum ResetReason {
     Removed = 2,
     /// Memory that it was promised is not there.
     OutOfMemory = 3,
+    /// Commands have named memory by physical address that is not accessed so.
+    Misused = 4,
 }
 
 /// What has changed of an adapter: the reason of a record of [`EventClass::Internal`]. The value is

@@ -46,9 +46,45 @@ pub(crate) unsafe fn check_occlusion(arg: &mut D3DKMT_CHECKOCCLUSION) -> Status 
     }
 }
 
+/// WDDM 2 has neither swizzling ranges nor renamed allocations: D3DKMTLock2 is the way.
+pub(crate) unsafe fn lock(arg: &mut D3DKMT_LOCK) -> Status {
+    let swizzled = D3DDDICB_LOCKFLAGS_AcquireAperture | D3DDDICB_LOCKFLAGS_UseAlternateVA;
+    if arg.Flags & swizzled != 0 {
+        Status::GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED
+    } else {
+        Status::NOT_SUPPORTED
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mem_91_the_older_lock_is_refused_by_its_flags() {
+        let aperture = Status::GRAPHICS_UNSWIZZLING_APERTURE_UNSUPPORTED;
+        for bit in 0..32 {
+            let mut arg = D3DKMT_LOCK {
+                Flags: 1 << bit,
+                // SAFETY: all its fields are numbers.
+                ..unsafe { core::mem::zeroed() }
+            };
+            let expected = match bit {
+                6 | 9 => aperture,
+                _ => Status::NOT_SUPPORTED,
+            };
+            // SAFETY: only the flags are looked at.
+            assert_eq!(unsafe { lock(&mut arg) }, expected, "bit {bit}");
+            arg.Flags |= D3DDDICB_LOCKFLAGS_AcquireAperture;
+            // SAFETY: as above.
+            assert_eq!(unsafe { lock(&mut arg) }, aperture, "bit {bit}");
+        }
+        // SAFETY: all its fields are numbers, of which only the flags are looked at.
+        assert_eq!(
+            unsafe { lock(&mut core::mem::zeroed()) },
+            Status::NOT_SUPPORTED
+        );
+    }
 
     #[test]
     fn removal_support_is_set_once() {

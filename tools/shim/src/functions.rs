@@ -100,7 +100,7 @@ functions! {
         direct D3DKMTOfferAllocations(D3DKMT_OFFERALLOCATIONS);
         direct D3DKMTReclaimAllocations(D3DKMT_RECLAIMALLOCATIONS);
         direct D3DKMTReclaimAllocations2(D3DKMT_RECLAIMALLOCATIONS2);
-        pending D3DKMTLock(D3DKMT_LOCK);
+        answered D3DKMTLock(D3DKMT_LOCK) = answers::lock;
         pending D3DKMTUnlock(D3DKMT_UNLOCK);
         direct D3DKMTLock2(D3DKMT_LOCK2);
         direct D3DKMTUnlock2(D3DKMT_UNLOCK2);

@@ -33,7 +33,7 @@ const STATES: [&str; 5] = ["direct", "translated", "answered", PENDING, "not sup
 const REASONS: [(&str, &str); 5] = [
     (
         "Lock2 and Unlock2 do this without allocation lists",
-        "Lock Unlock",
+        "Unlock",
     ),
     (
         "comes with time-outs of the GPU; no known client on Linux calls it",

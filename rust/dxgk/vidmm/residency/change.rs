@@ -78,6 +78,8 @@ impl AllocationMemory {
             let mut state = self.state.lock();
 
             state.unmoveable = properties.unmoveable;
+            self.is_physical
+                .store(properties.accessed_physically, Relaxed);
             self.relist(&mut state);
             return Ok(Changed::Done);
         }
@@ -116,6 +118,8 @@ impl AllocationMemory {
             state.unmoveable = properties.unmoveable;
 
             self.group.store(new.site.group(), Relaxed);
+            self.is_physical
+                .store(properties.accessed_physically, Relaxed);
             self.wants_64kb.store(new.site.wants_64kb_pages(), Relaxed);
             state.users.move_usage(before, self.usage());
         }

@@ -244,7 +244,8 @@ fn facts() -> Vec<Fact<DriverCaps>> {
 }
 
 /// Facts that other calls than QueryAdapterInfo are about.
-const ELSEWHERE: [&str; 14] = [
+const ELSEWHERE: [&str; 15] = [
+    "swizzling_ranges",
     "native_gpu_fence",
     "optimized_native_fence_interrupt",
     "standard_data_size",
@@ -263,8 +264,9 @@ const ELSEWHERE: [&str; 14] = [
 
 /// Facts that both have in common: the OS part accepts nothing else yet, or they are off unless a
 /// test asks the double for them.
-const ALIKE: [&str; 8] = [
+const ALIKE: [&str; 9] = [
     "no_64_bit_atomics",
+    "swizzling_ranges",
     "optimized_native_fence_interrupt",
     "gpu_mmu.page_table_update_mode",
     "gpu_mmu.page_table_update_require_address_space_idle",

@@ -11,7 +11,7 @@ use crate::{
         caps::{AdapterQuery, Luid, StartInfo},
         class::Passive,
         object::{Allocation, ApertureRange},
-        paging::{UnmapApertureSegment, MAX_APERTURE_PAGES},
+        paging::{is_removed, UnmapApertureSegment, MAX_APERTURE_PAGES},
         port::Port,
         segments::{SegmentKind, Segments},
         types::{AllocationCookie, AllocationId, CreateAllocationArgs},
@@ -142,6 +142,21 @@ fn mem_78_the_kmd_is_told_what_the_aperture_shows() {
     assert_eq!(scene.journal.count(Entry::UnmapApertureSegment), 1);
     drop((allocation, scene.port));
     assert!(scene.journal.is_good_end());
+}
+
+/// MEM-93: there is nothing to say about the aperture whose number WDDM 2 has removed.
+#[test]
+fn mem_93_removed_operations_are_not_issued_for_the_aperture() {
+    let scene = Scene::new();
+    let allocation = scene.allocation(PHYSICAL);
+
+    scene.map(&allocation, 4, &[0x1000]);
+    allocation.unmap_aperture(&Passive::here(), &range(4, 1), 0x7000);
+
+    let numbers: Vec<u32> = scene.operations.since(0).map(|told| told.number).collect();
+
+    assert_eq!(numbers, [5, 6]);
+    assert!(!numbers.into_iter().any(is_removed));
 }
 
 /// MEM-78: each range is unmapped exactly once, and only what is mapped.

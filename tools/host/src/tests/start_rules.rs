@@ -31,6 +31,24 @@ fn fen_7_a_gpu_that_cannot_change_64_bits_at_once() {
     assert_eq!(check(&caps, FeatureSet::NONE), Err(KmdError::NotSupported));
 }
 
+/// There is no entry by which a range could be acquired or released either.
+#[test]
+fn mem_91_a_driver_with_swizzling_ranges() {
+    for swizzling_ranges in [1, 8, u32::MAX] {
+        let caps = DriverCaps {
+            swizzling_ranges,
+            ..DriverCaps::default()
+        };
+
+        assert_eq!(check(&caps, FeatureSet::NONE), Err(KmdError::NotSupported));
+    }
+
+    let entries = include_str!("../../../../rust/ddi/mod.rs");
+
+    assert!(entries.contains("fn build_paging_buffer("));
+    assert!(!entries.to_lowercase().contains("swizzling"));
+}
+
 /// It says that it has native fences. The feature needs another one.
 #[test]
 fn fen_112_a_driver_that_lies_about_native_fences() {

@@ -3,7 +3,8 @@
 //! What submissions refuse, and priorities.
 
 use crate::logic::submit_rules::{
-    check_in_process_priority, check_submit, may_progress, priority, Commands, ABSOLUTE,
+    check_history, check_in_process_priority, check_submit, may_progress, priority, Commands,
+    ABSOLUTE,
 };
 
 const GOOD: Commands = Commands {
@@ -113,5 +114,20 @@ fn gpu_50_priorities_are_relative_or_absolute() {
             check_in_process_priority(asked).is_ok(),
             (-7..=7).contains(&asked)
         );
+    }
+}
+
+#[test]
+fn mem_94_history_buffers_are_counted_and_listed() {
+    for (count, list, good) in [
+        (0, 0, true),
+        (0, 8, true),
+        (1, 8, true),
+        (64, 8, true),
+        (1, 0, false),
+        (65, 8, false),
+        (u32::MAX, 8, false),
+    ] {
+        assert_eq!(check_history(count, list).is_ok(), good, "{count}");
     }
 }

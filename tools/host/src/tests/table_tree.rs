@@ -12,7 +12,7 @@ use crate::{
         caps::{AdapterQuery, DriverCaps, Luid, StartInfo},
         class::Passive,
         object::{Context, Device, Process, Suspension, Suspensions, TableUpdate},
-        paging::{PageEntry, PageSize, PageTableEntry, RootPageTable},
+        paging::{is_removed, PageEntry, PageSize, PageTableEntry, RootPageTable},
         port::Port,
         queue::{Fault, QueueCallbacks},
         reserve::NoAddresses,
@@ -417,6 +417,29 @@ fn mem_52_the_same_pages_in_every_format() {
             scene.unmap(0x3000, 0x3003);
             assert_eq!(scene.frame(0x3000), Err(scene.levels.root() as u8));
             assert_eq!(scene.memory.tables.len(), 1, "the root alone is left");
+            scene.end();
+        }
+    }
+}
+
+/// MEM-93: tables of each format come and go without an operation that WDDM 2 has removed.
+#[test]
+fn mem_93_removed_operations_are_not_issued_for_page_tables() {
+    let removed: BTreeSet<u32> = (0..=20).filter(|number| is_removed(*number)).collect();
+
+    assert_eq!(removed, BTreeSet::from([0, 1, 2, 3, 4, 7]));
+    for format in [DOC2, Format::Uma] {
+        for wishes in wishes() {
+            let mut scene = Scene::new(format, wishes);
+
+            scene.map(0x3000, 0x3040, 0x99, false).unwrap();
+            scene.unmap(0x3000, 0x3040);
+
+            let numbers: BTreeSet<u32> =
+                scene.operations.since(0).map(|told| told.number).collect();
+
+            assert!(numbers.is_subset(&BTreeSet::from([11, 12])));
+            assert!(!numbers.is_empty() && numbers.is_disjoint(&removed));
             scene.end();
         }
     }

@@ -4,9 +4,9 @@
 use opendxg::pm4::{Atomic, Pm4};
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
-use opendxg::{Status, SyncFlags, SyncKind};
+use opendxg::{ExecutionState, Placement, Status, SyncFlags, SyncKind};
 use selftests::call::refused;
-use selftests::gpu::{Commands, Gpu, PAGE};
+use selftests::gpu::{is_in, Commands, Gpu, PAGE};
 use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use selftests::{ensure_eq, fixture, Suite, TestResult};
 
@@ -24,6 +24,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-53 FEN-50 lists of a context that are refused", lists)
         .test("FEN-51 mixtures of types", mixtures)
         .test("MEM-92 commands with physical addresses", physical)
+        .test(
+            "MEM-94 memory that is named by physical address and not accessed so",
+            history,
+        )
 }
 
 /// A submission that would count.
@@ -189,6 +193,52 @@ fn to_queues() -> TestResult {
         refused(&counted.raw, &mut good, IP)?;
     }
     counted.ran(1)
+}
+
+/// History buffers are the only list left that names memory by physical address.
+fn history() -> TestResult {
+    let counted = Counted::new()?;
+    let bystander = counted.gpu.device().adapter().create_device()?;
+    let device = counted.gpu.device();
+    let physical = |local| device.new_resource().physical(PAGE, local).create_one();
+    let (shown, range) = (physical(false)?, physical(true)?);
+    let plain = counted.gpu.allocate(PAGE)?;
+    let mut arg = D3DKMT_SUBMITCOMMAND::zeroed();
+    arg.Commands = counted.commands.address();
+    arg.CommandLength = counted.commands.length();
+    arg.BroadcastContextCount = 1;
+    arg.BroadcastContext[0] = counted.gpu.context().handle().0;
+    let mut submit = |list: &[u32], status| {
+        arg.NumHistoryBuffers = list.len() as u32;
+        arg.HistoryBufferArray = list.as_ptr() as u64;
+        refused(&counted.raw, &mut arg, status)
+    };
+    let (one, two) = (shown.handle().0, range.handle().0);
+    // No driver writes them.
+    submit(&[one], Status::NOT_SUPPORTED)?;
+    submit(&[one, two, one], Status::NOT_SUPPORTED)?;
+    // A list with a mistake says nothing.
+    submit(&[plain.handle().0, 0], IP)?;
+    submit(&[plain.handle().0; 65], IP)?;
+    submit(&[device.handle().0], IP)?;
+    is_in(device, ExecutionState::Active)?;
+    counted.ran(0)?;
+    // What is accessed physically can change.
+    let placement = Placement::new().accessed_physically(false);
+    counted.gpu.paging().update_placement(&range, &placement)?;
+    let mut exec = D3DKMT_SUBMITCOMMAND { ..arg };
+    let list = [one, two];
+    exec.NumHistoryBuffers = 2;
+    exec.HistoryBufferArray = list.as_ptr() as u64;
+    ensure_eq!(
+        counted.raw.exec(&mut exec)?,
+        Status::GRAPHICS_INVALID_ALLOCATION_USAGE
+    );
+    is_in(device, ExecutionState::DmaFault)?;
+    exec.NumHistoryBuffers = 0;
+    refused(&counted.raw, &mut exec, Status::DEVICE_REMOVED)?;
+    ensure_eq!(counted.counter.get64(0), 0);
+    is_in(&bystander, ExecutionState::Active)
 }
 
 /// Demands that a call with the lists of a context is refused, whatever is wrong with them.
