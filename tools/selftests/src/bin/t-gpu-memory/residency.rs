@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is resident (MEM-17 to MEM-25).
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use opendxg::pm4::Pm4;
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{Allocation, EvictFlags, ExecutionState, GpuMap, Residency, ResidentFlags, Status};
+use opendxg::{
+    Allocation, EvictFlags, ExecutionState, GpuMap, MemoryGroup, Residency, ResidentFlags, Status,
+};
 use selftests::call::{refused, succeeds};
+use selftests::child::Child;
 use selftests::gpu::{one, reaches, Gpu, PAGE, READ_WRITE};
+use selftests::leak::Watch;
 use selftests::memory::UNMAPPED;
-use selftests::{ensure, ensure_eq, fails_with, fixture, Suite, TestResult};
+use selftests::time::eventually;
+use selftests::{ensure, ensure_eq, fails_with, fixture, skip, Suite, TestResult};
 
 const IP: Status = Status::INVALID_PARAMETER;
 const NONE: EvictFlags = EvictFlags::empty();
@@ -35,6 +43,72 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             deferred,
         )
         .test("MEM-26 one placement for all who opened it", shared)
+        .slow(
+            "MEM-114 a large MakeResident ends when its caller is killed",
+            Duration::from_secs(180),
+            large,
+        )
+}
+
+/// A figure of the machine's memory, in bytes.
+fn machine(name: &str) -> TestResult<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    let kib: u64 = number
+        .and_then(|number| number.parse().ok())
+        .ok_or("no such figure in /proc/meminfo")?;
+    Ok(kib << 10)
+}
+
+/// Makes so many bytes of system memory resident for the first time; the call itself takes all
+/// pages.
+fn first_residency(bytes: u64) -> TestResult {
+    let gpu = Gpu::new()?;
+    let memory = gpu.allocate(bytes)?;
+    let resident = gpu
+        .paging()
+        .make_resident(&[&memory], ResidentFlags::empty())?;
+    reaches(gpu.paging().fence(), resident.value()?)
+}
+
+/// A third of what the machine can spare, 1 GiB at most. Who is killed in the call takes no more
+/// pages soon after.
+fn large() -> TestResult {
+    let watch = Watch::start()?;
+    let budget = fixture::device()?
+        .adapter()
+        .video_memory(MemoryGroup::NonLocal)?
+        .budget;
+    let bytes = (machine("MemAvailable:")? / 3).min(budget / 2).min(1 << 30) & !(0x20_0000 - 1);
+    if bytes < 64 << 20 {
+        skip!("only {bytes} bytes can be made resident at once");
+    }
+    let before = machine("Shmem:")?;
+    let child = Child::spawn(|| first_residency(bytes))?;
+    eventually("the call takes pages", || {
+        machine("Shmem:").is_ok_and(|now| now >= before + bytes / 16)
+    })?;
+    let ended = AtomicBool::new(false);
+    let most = std::thread::scope(|scope| -> TestResult<u64> {
+        let most = scope.spawn(|| -> TestResult<u64> {
+            let mut most = 0;
+            while !ended.load(Ordering::Relaxed) {
+                most = most.max(machine("Shmem:")?);
+            }
+            Ok(most)
+        });
+        // It would have ended by itself if the call had returned.
+        let killed = child.kill();
+        ended.store(true, Ordering::Relaxed);
+        let most = most.join().expect("no panic")?;
+        killed.map(|()| most)
+    })?;
+    ensure!(
+        most < before + bytes / 4 * 3,
+        "{most} bytes were taken, {before} of them before, of {bytes}"
+    );
+    watch.ends_clean()
 }
 
 fn counted() -> TestResult {
