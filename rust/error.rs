@@ -73,8 +73,8 @@ statuses! {
     BUFFER_TOO_SMALL = STATUS_BUFFER_TOO_SMALL;
     /// The adapter was stopped.
     DEVICE_REMOVED = STATUS_DEVICE_REMOVED;
-    /// Commands name memory by physical address that is not accessed so. Clients of the plain ioctls
-    /// get an errno that they map to INVALID_PARAMETER.
+    /// Commands name memory by physical address that is not accessed so. Clients of the plain
+    /// ioctls get an errno that they map to INVALID_PARAMETER.
     GRAPHICS_INVALID_ALLOCATION_USAGE = STATUS_GRAPHICS_INVALID_ALLOCATION_USAGE;
     /// Not offered by this adapter.
     NOT_SUPPORTED = STATUS_NOT_SUPPORTED;

@@ -110,7 +110,7 @@ pub(crate) enum DeviceState {
     Reset,
     /// Memory that it was promised is not there.
     OutOfMemory,
-    /// Its work had an illegal packet (GPU-36), or named memory in a way that is not allowed (MEM-94).
+    /// Its work had an illegal packet (GPU-36), or misused memory (MEM-94).
     DmaFault,
     /// Its work accessed what is not there (GPU-68).
     DmaPageFault,
