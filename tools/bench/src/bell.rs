@@ -71,7 +71,7 @@ impl<'a> Bell<'a> {
     }
 
     /// Submits a packet behind others.
-    fn submit_after(&self, packets: &Pm4) -> u64 {
+    pub fn submit_after(&self, packets: &Pm4) -> u64 {
         let value = self.last.get() + 1;
         let progress = self.doorbell.queue().progress().gpu_address();
         let mut packets = packets.clone().signal_native(progress, value);

@@ -5,6 +5,7 @@
 //! `bench-report` runs outside and turns it into a table and plots. `Documentation/benchmarks.md`
 //! says what is measured and how to read it.
 
+pub mod adapter;
 pub mod bell;
 pub mod dmabuf;
 pub mod fds;

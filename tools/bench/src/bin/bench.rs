@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    cpu_events, crowd, doorbells, gpu, idle, lifecycle, native_fences, objects, open, ping_pong,
-    population, process, queued_wait, resets, satisfied, signal, sync_files, waiters, Bench,
+    cpu_events, crowd, doorbells, gpu, idle, interrupt_forms, lifecycle, native_fences, objects,
+    open, ping_pong, population, process, queued_wait, resets, satisfied, signal, sync_files,
+    waiters, Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -212,6 +213,11 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     if of_native.into_iter().any(wants) {
         let plan = options.plan(50, 20, 15);
         counts.extend(native_fences::measure(runner, &bench, plan));
+    }
+    for form in interrupt_forms::FORMS {
+        if wants(form.0) {
+            interrupt_forms::measure(runner, &mut bench, form, options.plan(30, 20, 15));
+        }
     }
     if wants("queued-wait") {
         let plan = options.plan(50, 5, 15);

@@ -4,6 +4,7 @@
 use crate::subjects::cpu_events::{self, names_of_events::*};
 use crate::subjects::doorbells::{names_of_rings::*, SHARED, START};
 use crate::subjects::gpu::names_of_work::*;
+use crate::subjects::interrupt_forms::{self, WOKEN};
 use crate::subjects::names::*;
 use crate::subjects::native_fences::{self, names_of_native::*};
 use crate::subjects::objects::operations::{self, *};
@@ -266,6 +267,25 @@ pub fn all() -> Vec<Row> {
         unit: None,
         target: None,
         note: "no interrupt, by the number of waits for higher values",
+    }));
+    let [none, many] = interrupt_forms::OTHERS;
+    rows.extend(interrupt_forms::FORMS.map(|(group, form)| match form {
+        "exact" | "queue" => flat(
+            group,
+            WOKEN,
+            none,
+            many,
+            FLAT,
+            "flat: the interrupt leads to the fence, whatever else is there",
+        ),
+        _ => flat(
+            group,
+            WOKEN,
+            none,
+            many,
+            None,
+            "the interrupt names nothing, so all fences of the adapter are looked at",
+        ),
     }));
     let (few, many) = (gpu::QUEUES[0], gpu::QUEUES[gpu::QUEUES.len() - 1]);
     for name in [HW_QUEUE, COMMAND] {

@@ -3,8 +3,6 @@
 //! if there are fewer of them than queues.
 
 use std::cell::Cell;
-use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use opendxg::pm4::Pm4;
@@ -13,6 +11,7 @@ use rustix::time::{clock_gettime, ClockId};
 
 use super::gpu::NODES;
 use super::Bench;
+use crate::adapter::SoftAdapter;
 use crate::bell::{user_queue, Bell};
 use crate::gpu::{Buffer, PAGE};
 use crate::measure::{Participant, Plan, Runner, Subject};
@@ -108,28 +107,6 @@ pub fn start(runner: &mut Runner, bench: &Bench, plan: Plan) {
     );
 }
 
-/// An adapter of our own, as long as this lives.
-struct SoftAdapter(PathBuf);
-
-impl SoftAdapter {
-    /// One with so many physical doorbells; `None` where adapters cannot be made.
-    fn new(doorbells: u32) -> Option<(Self, String)> {
-        let path = PathBuf::from("/sys/kernel/config/opendxg/bench-doorbells");
-        fs::create_dir(&path).ok()?;
-        let adapter = Self(path);
-        fs::write(adapter.0.join("doorbells"), doorbells.to_string()).ok()?;
-        fs::write(adapter.0.join("enabled"), "1").ok()?;
-        let luid = fs::read_to_string(adapter.0.join("luid")).ok()?;
-        Some((adapter, luid.trim().into()))
-    }
-}
-
-impl Drop for SoftAdapter {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 /// A device with a context of queues.
 struct Work {
     paging: PagingQueue,
@@ -153,19 +130,14 @@ impl Work {
 
 /// Measures the group `doorbells`.
 pub fn shared(runner: &mut Runner, bench: &mut Bench, plan: Plan) {
-    let Some((_adapter, luid)) = SoftAdapter::new(1) else {
+    let one = [("doorbells", "1")];
+    let Some((_adapter, few)) = SoftAdapter::new(&bench.dxg, "doorbells", &one) else {
         bench
             .missing
             .push("doorbells: no adapter with one doorbell can be made".into());
         return;
     };
-    let adapters = bench.dxg.adapters().expect("enumerate");
-    let few = adapters.iter().find(|own| own.luid().to_string() == luid);
-    let few = few.expect("the adapter that was made").create_device();
-    let works = [
-        (ONE, Work::new(&few.expect("create a device"))),
-        (EACH, Work::new(&bench.device)),
-    ];
+    let works = [(ONE, Work::new(&few)), (EACH, Work::new(&bench.device))];
     let all_queues: Vec<_> = works
         .iter()
         .flat_map(|(name, work)| QUEUES.map(|count| (*name, work, work.queues(count))))

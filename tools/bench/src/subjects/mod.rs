@@ -7,6 +7,7 @@ pub mod crowd;
 pub mod doorbells;
 pub mod gpu;
 pub mod idle;
+pub mod interrupt_forms;
 pub mod lifecycle;
 pub mod native_fences;
 pub mod objects;

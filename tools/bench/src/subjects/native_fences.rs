@@ -35,13 +35,13 @@ pub mod names_of_native {
 use names_of_native::*;
 
 /// Signals of one command buffer.
-const BURST: u64 = 256;
+const BURST: u64 = 250;
 /// Signals that a ring has room for, at a time.
 const RING: u64 = 64;
 /// Waiters wait for this value, and for those above it.
 const FAR: u64 = 1 << 32;
-/// Signals that are counted.
-const COUNTED: u64 = 100_000;
+/// Signals whose interrupts are counted.
+const COUNTED: u64 = 1_000_000;
 
 /// Signals in a row, which wake nobody.
 struct Signals<'a> {
@@ -218,28 +218,36 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
     counts
 }
 
-/// Interrupts of signals that nobody waits for.
+/// Interrupts of signals that nobody waits for (FEN-68).
 fn interrupts_of(work: &Work<'_>, context: &Context) -> Vec<Count> {
     let luid = work.device.adapter().luid();
-    let counted = || {
-        let counts = Counters::of_native_fences(luid).ok()?;
-        counts.get("interrupts").copied()
+    let counted = |name: &str| Counters::of_native_fences(luid).ok()?.get(name).copied();
+    let (fence, monitored) = (native(work), work.fence());
+    let run = |name: &str, signal: &dyn Fn(Pm4, u64) -> Pm4| {
+        let before = counted(name)?;
+        let mut signals = Signals::new(work, context, signal);
+        for _ in 0..COUNTED / BURST {
+            signals.run();
+        }
+        Some(counted(name)? - before)
     };
-    let Some(before) = counted() else {
-        return Vec::new();
-    };
-    let fence = native(work);
-    let mut signals = Signals::new(work, context, |all, value| {
+    let native = run("interrupts", &|all, value| {
         all.signal_native(fence.gpu_address(), value)
     });
-    for _ in 0..COUNTED / BURST {
-        signals.run();
-    }
-    let found = counted().map_or(u64::MAX, |after| after - before);
-    vec![Count {
-        what: "interrupts of native fences that nobody waits for".into(),
-        of: COUNTED / BURST * BURST,
-        found,
-        expected: Some(0),
-    }]
+    let monitored = run("legacy-interrupts", &|all, value| {
+        all.signal(monitored.gpu_address(), value)
+    });
+    let count = |what: &str, found: Option<u64>, expected| {
+        found.map(|found| Count {
+            what: what.into(),
+            of: COUNTED,
+            found,
+            expected,
+        })
+    };
+    let what = "interrupts of native fences that nobody waits for";
+    let native = count(what, native, Some(0));
+    let what = "interrupts of monitored fences that nobody waits for";
+    let monitored = count(what, monitored, Some(COUNTED));
+    native.into_iter().chain(monitored).collect()
 }
