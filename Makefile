@@ -9,6 +9,8 @@ KERNEL ?= 7.2
 SET ?= all
 # What a stress run does where the specification asks for a million rounds.
 ROUNDS ?= 1000000
+# The same for native fences, which have ten times as many.
+FENCE_ROUNDS ?= $(ROUNDS)
 # How long `make fuzz` runs.
 FUZZ_SECONDS ?= 60
 # A kernel build tree with Rust support makes `modules` a plain external build.
@@ -79,7 +81,7 @@ test-interop: ## let other drivers use our memory: Mesa's lavapipe (make test-vm
 
 .PHONY: stress
 stress: ## run the stress tests as often and as long as the specification says, or with ROUNDS=1000 in part
-	@ROUNDS=$(ROUNDS) tools/env/test $(KERNEL) stress
+	@ROUNDS=$(ROUNDS) FENCE_ROUNDS=$(FENCE_ROUNDS) tools/env/test $(KERNEL) stress
 
 .PHONY: nightly
 nightly: ## run everything on everything: all kernels, stress, Miri, mutants, longer loom (many hours)
