@@ -3,8 +3,8 @@
  * A native fence: CurrentValue, MonitoredValue and who waits (FEN-67 to FEN-90; the letters are
  * those of section 3.4 of the specification of fences).
  *
- * For Spin. tools/verify/run names the scenes (one of SIGNALS, CANCEL, REWIND, SHADOW, GPU_WAIT,
- * DESTROY is defined) and the mutants (names that begin with NO_ or BAD_), and what has to come
+ * For Spin. tools/verify/run names the scenes (one of SIGNALS, CANCEL, REWIND, PULSE, SHADOW,
+ * GPU_WAIT, DESTROY, LOG is defined) and the mutants (names that begin with NO_ or BAD_), and what has to come
  * out.
  *
  * Every processor has a store buffer of one entry, so a load may pass an earlier store. That is
@@ -33,6 +33,8 @@ byte shadow = NONE;
 #define OF_MONITORED 2
 #define OF_SHADOW 3
 #define OF_SLEEPING 4
+#define OF_HEADER 5
+#define OF_ENTRY 6	/* and the next */
 
 byte buffered[PROCESSORS];	/* a word, or 0 */
 byte buffered_value[PROCESSORS];
@@ -60,6 +62,17 @@ bool ran = false;
 bool asked = false;
 byte asked_value;
 
+/*
+ * The log of the signals of a queue (FEN-97). The header counts the entries that were written; each
+ * is the value of our fence, or OTHER for one of another fence.
+ */
+#define ENTRIES 2
+#define OTHER 254
+
+byte header;
+byte entries[ENTRIES];
+byte next;			/* what the worker reads next */
+
 #define value_of(waiter) (waiter + 1)
 
 proctype store_buffer(byte me)
@@ -71,6 +84,11 @@ end:	do
 		:: buffered[me] == OF_CURRENT -> current = buffered_value[me]
 		:: buffered[me] == OF_MONITORED -> monitored = buffered_value[me]
 		:: buffered[me] == OF_SHADOW -> shadow = buffered_value[me]
+#ifdef LOG
+		:: buffered[me] == OF_HEADER -> header = buffered_value[me]
+		:: buffered[me] >= OF_ENTRY ->
+			entries[buffered[me] - OF_ENTRY] = buffered_value[me]
+#endif
 		:: else -> sleeping = buffered_value[me]
 		fi;
 		buffered[me] = 0;
@@ -179,6 +197,95 @@ proctype engine(byte me; byte value)
 	fi
 }
 
+#ifdef PULSE
+/* FEN-82. */
+proctype pulse(byte me)
+{
+	byte m, step;
+
+	do
+	:: step < 3 ->
+		store(me, OF_CURRENT, (step == 1 -> 0 : 2));
+		barrier(me);
+		m = monitored;
+		signals++;
+		if
+		:: (step == 1 -> 0 : 2) > m -> atomic { interrupt = true; interrupts++ }
+		:: else
+		fi;
+		step++
+	:: step == 2 -> break
+	:: step == 3 -> break
+	od
+}
+#endif
+
+#ifdef LOG
+/* An entry, and then the header that says so. */
+inline log(me, number, value)
+{
+	store(me, OF_ENTRY + (number % ENTRIES), value);
+	store(me, OF_HEADER, number + 1)
+}
+
+/* An engine logs its signal, and then more signals of another fence than the log holds. */
+proctype logging_engine(byte me; byte value)
+{
+	byte m;
+
+	store(me, OF_CURRENT, value);			/* G1 */
+	log(me, 0, value);				/* G2 */
+	barrier(me);					/* G3 */
+	m = monitored;					/* G4 */
+	signals++;
+	if						/* G5 */
+	:: value > m -> atomic { interrupt = true; interrupts++ }
+	:: else
+	fi;
+	log(me, 1, OTHER);
+	log(me, 2, OTHER);
+	log(me, 3, OTHER)
+}
+
+/*
+ * The worker reads what is new, and looks at CurrentValue only if entries are lost (FEN-99). Those
+ * that the engine may have begun to write over are lost (GPU-79).
+ */
+inline read_log()
+{
+	last = header;
+	lost = false;
+	if
+	:: last - next > ENTRIES -> lost = true; next = last - ENTRIES
+	:: else
+	fi;
+	do
+	:: next != last ->
+		c = entries[next % ENTRIES];
+#ifdef NO_SECOND_HEADER
+		skip;
+#else
+		if
+		:: header - next >= ENTRIES -> lost = true; c = OTHER
+		:: else
+		fi;
+#endif
+		next++;
+		if
+		:: c != OTHER -> reap(WORKER)
+		:: else
+		fi
+	:: else -> break
+	od;
+#ifndef NO_LOOK_AFTER_LOSS
+	if
+	:: lost -> c = load_current(WORKER); reap(WORKER)
+	:: else
+	fi
+#endif
+}
+#endif
+
 proctype waiter(byte i)
 {
 	byte c;
@@ -235,6 +342,10 @@ end:	if
 proctype worker()
 {
 	byte c;
+#ifdef LOG
+	byte last;
+	bool lost;
+#endif
 
 end:	do
 	:: atomic {
@@ -254,8 +365,12 @@ end:	do
 		lock();
 #endif
 		assert(!freed);
+#ifdef LOG
+		read_log();
+#else
 		c = load_current(WORKER);
 		reap(WORKER);
+#endif
 #ifndef NO_WORKER_LOCK
 		unlock(WORKER);
 #endif
@@ -389,6 +504,17 @@ init {
 		run store_buffer(CPU);
 		run gpu_wait();
 		run cpu_signal(1)
+#elif defined(LOG)
+		run store_buffer(ENGINE_A);
+		run waiter(0);
+		run waiter(1);
+		run logging_engine(ENGINE_A, 2)
+#elif defined(PULSE)
+		/* An engine that takes back what it has stored, and comes again, or not. */
+		run store_buffer(ENGINE_A);
+		run waiter(0);
+		run waiter(1);
+		run pulse(ENGINE_A)
 #elif defined(REWIND)
 		/* An engine, and a CPU that goes back, or comes first. */
 		run store_buffer(ENGINE_A);
