@@ -151,6 +151,7 @@ impl GroupOperations for Root {
                 features: 20,
                 fence_addresses: 21,
                 fence_stride: 22,
+                intra_gpu_fences: 23,
             ],
         };
 
@@ -620,6 +621,24 @@ impl AttributeOperations<22> for SoftAdapter {
         let stride = u32::try_from(number(page)?).map_err(|_| EINVAL)?;
 
         this.configure(|config| config.fence_stride = stride)
+    }
+}
+
+/// `intra_gpu_fences`: whether it has native fences that packets alone use (FEN-130).
+#[vtable]
+impl AttributeOperations<23> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let has = u8::from(this.state.lock().config.intra_gpu_fences);
+
+        show(page, fmt!("{has}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let has = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.intra_gpu_fences = has)
     }
 }
 

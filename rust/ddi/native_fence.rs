@@ -79,7 +79,7 @@ impl NativeFenceServices {
     pub fn os_caps(self) -> NativeFenceOsCaps {
         NativeFenceOsCaps {
             optimized_default_type: false,
-            intra_gpu_type: false,
+            intra_gpu_type: true,
         }
     }
 }
@@ -96,6 +96,9 @@ pub struct NativeFenceCaps {
     pub minimum_address: u64,
     /// `MaximumAddress`: the end of the last that will do; 0 if all are.
     pub maximum_address: u64,
+    /// It has fences of [`NativeFenceType::IntraGpu`], which the OS part offers
+    /// ([`NativeFenceOsCaps::intra_gpu_type`]).
+    pub intra_gpu_type: bool,
 }
 
 /// Bytes of a client's data that go to the KMD and back (`D3DDDI_NATIVE_FENCE_PDD_SIZE`).
@@ -103,6 +106,17 @@ pub const PRIVATE_DATA_SIZE: usize = 64;
 
 /// A client's data: what it wrote, and what the KMD makes of it.
 pub type PrivateData = [u8; PRIVATE_DATA_SIZE];
+
+/// Who uses a fence (`D3DDDI_NATIVEFENCE_TYPE`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NativeFenceType {
+    /// CPUs and engines.
+    #[default]
+    Default,
+    /// `INTRA_GPU`: packets of one GPU alone. MonitoredValue stays the highest value, so that it
+    /// never interrupts (FEN-130).
+    IntraGpu,
+}
 
 /// What CreateNativeFence gets (`DXGKARG_CREATENATIVEFENCE`). On this adapter there is one of them
 /// for a fence, however many have it open (FEN-121).
@@ -114,6 +128,8 @@ pub struct CreateNativeFenceArgs<'a> {
     pub callbacks: &'a Shared<dyn NativeFenceCallbacks>,
     /// MonitoredValue until the first UpdateMonitoredValues.
     pub monitored_value: u64,
+    /// Who uses it.
+    pub ty: NativeFenceType,
 }
 
 /// What OpenNativeFence gets (`DXGKARG_OPENNATIVEFENCE`). All devices of a process see a fence at

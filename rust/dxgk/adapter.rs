@@ -54,6 +54,7 @@ use crate::{
             Dispatch,
             Passive, //
         },
+        native_fence::NativeFenceCaps,
         port::Port,
         types::{
             ClockData,
@@ -157,8 +158,8 @@ pub(crate) struct Adapter {
     pub(crate) luid: Luid,
     /// What its KMD says about it.
     pub(crate) caps: DriverCaps,
-    /// Bytes between its native fences in a page, if it has any.
-    pub(in crate::dxgk) native_fence_stride: u32,
+    /// What the KMD wants of its native fences, if it has any.
+    pub(in crate::dxgk) native_fence_caps: NativeFenceCaps,
     /// The driver features in use.
     features: Agreed,
     /// The KMD.
@@ -273,7 +274,7 @@ impl Adapter {
         let border =
             Border::new(options.event_path, &port, &dpc).map_err(|_| KmdError::NoMemory)?;
         let power = Power::new(&port, &contexts, &queues).map_err(|_| KmdError::NoMemory)?;
-        let (caps, features, native_fence_stride, memory) = {
+        let (caps, features, native_fence_caps, memory) = {
             let kmd = port.enter()?;
             let Answers {
                 caps,
@@ -282,9 +283,7 @@ impl Adapter {
             } = start_rules::ask(&*kmd, &class, &record, &options.overrides)?;
             let memory = AdapterMemory::new(&caps, native_fences.as_ref(), &*kmd, &class)?;
 
-            let stride = native_fences.map_or(0, |caps| caps.stride);
-
-            (caps, features, stride, memory)
+            (caps, features, native_fences.unwrap_or_default(), memory)
         };
         let native_interrupts = NativeInterrupts::new(
             &fences,
@@ -308,7 +307,7 @@ impl Adapter {
                 id: kind.id_of(index),
                 luid,
                 caps,
-                native_fence_stride,
+                native_fence_caps,
                 features,
                 port,
                 recovery <- recovery,

@@ -14,6 +14,8 @@ use super::{
 
 /// `D3DDDI_NATIVEFENCE_TYPE_DEFAULT`.
 pub const NATIVE_DEFAULT: u32 = 0;
+/// `D3DDDI_NATIVEFENCE_TYPE_INTRA_GPU`: only packets use it.
+pub const NATIVE_INTRA_GPU: u32 = 1;
 
 /// Bits of `D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS`.
 pub mod bits {
@@ -188,19 +190,25 @@ impl Creation {
     /// Checks the contents, once the handles in them are found good.
     ///
     /// `has_engines` says whether the adapter in question has all these engines, `features` which
-    /// features it has (CPU-6, FEN-113).
+    /// features it has (CPU-6, FEN-113), `has_intra_gpu` whether it offers fences inside of one GPU
+    /// (FEN-130).
     pub fn check_contents(
         &self,
         has_engines: impl Fn(u32) -> bool,
         features: FeatureSet,
+        has_intra_gpu: bool,
     ) -> Result<(), Unusable> {
         let has_cpu_events = features.has(feature::KMD_SIGNAL_CPU_EVENT);
         let has_native_fences = features.has(feature::NATIVE_FENCE);
 
         match self.contents {
             Contents::Semaphore { initial, max } if initial > max => Err(Unusable::Invalid),
-            // FEN-130, FEN-131: fences inside of one GPU are not offered.
-            Contents::NativeFence { ty, .. } if ty != NATIVE_DEFAULT => Err(Unusable::Invalid),
+            // FEN-130, FEN-131.
+            Contents::NativeFence { value, ty, .. }
+                if ty != NATIVE_DEFAULT && !(has_intra_gpu && self.is_intra_gpu(value, ty)) =>
+            {
+                Err(Unusable::Invalid)
+            }
             Contents::MonitoredFence { engines, .. }
             | Contents::NativeFence { engines, .. }
             | Contents::PeriodicFence { engines, .. }
@@ -216,6 +224,12 @@ impl Creation {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether there can be a fence inside of one GPU like this: packets set its value, and no other
+    /// GPU has it (FEN-130).
+    fn is_intra_gpu(&self, value: u64, ty: u32) -> bool {
+        ty == NATIVE_INTRA_GPU && value == 0 && !self.is_cross_adapter()
     }
 
     /// Whether it can be opened elsewhere.

@@ -178,7 +178,7 @@ impl HandleTable {
         })
     }
 
-    /// The synchronisation object behind a handle.
+    /// The synchronisation object behind a handle, see [`Lookup::sync_object`].
     pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup> {
         Ok(self.lookup().sync_object(local)?.cloned())
     }
@@ -279,9 +279,20 @@ impl Lookup<'_> {
         })
     }
 
-    /// The synchronisation object behind a handle.
+    /// The synchronisation object behind a handle, for a call that waits for it or signals it.
+    /// INVALID_PARAMETER if only packets do (FEN-130).
     #[inline(always)]
     pub(crate) fn sync_object(&self, local: u32) -> DxgResult<SyncLookup<&Object>> {
+        self.find(local, |entry| match &entry.item {
+            HandleTarget::Sync(open) if !open.is_intra_gpu() => {
+                Some(open.opened(entry.parent_device()))
+            }
+            _ => None,
+        })
+    }
+
+    /// The synchronisation object behind a handle, whoever uses it.
+    pub(super) fn any_sync_object(&self, local: u32) -> DxgResult<SyncLookup<&Object>> {
         self.find(local, |entry| match &entry.item {
             HandleTarget::Sync(open) => Some(open.opened(entry.parent_device())),
             _ => None,

@@ -75,6 +75,8 @@ impl Done {
     const NATIVE: u8 = 1 << 1;
     /// It counts among the openings of a cross-adapter fence on the adapter of its device.
     const COUNTED: u8 = 1 << 2;
+    /// It is a fence that packets alone use (FEN-130).
+    const INTRA_GPU: u8 = 1 << 3;
 
     fn set(&mut self, bit: u8) {
         self.0 |= bit;
@@ -224,6 +226,9 @@ impl OpenSyncObject {
             None => fence.native().map(NativeFence::view),
         };
 
+        if fence.is_intra_gpu() {
+            self.done.set(Done::INTRA_GPU);
+        }
         if native.is_some() {
             self.done.set(Done::NATIVE);
         }
@@ -263,6 +268,13 @@ impl OpenSyncObject {
     pub(crate) fn of_queue(mut self) -> Self {
         self.origin = Origin::OfQueue;
         self
+    }
+
+    /// Whether it is a fence that packets alone use: all calls that wait for it or signal it are
+    /// refused (FEN-130).
+    #[inline(always)]
+    pub(super) fn is_intra_gpu(&self) -> bool {
+        self.done.has(Done::INTRA_GPU)
     }
 
     /// Whether it is the fence of a queue, which goes with the queue.

@@ -162,7 +162,7 @@ impl HandleTable {
 
     /// The native fence that a handle is for, if it allows to signal it, or to wait for it.
     pub(in crate::dxgk) fn logged_fence(&self, handle: u32, is_signal: bool) -> Option<Arc<Fence>> {
-        let found = self.sync_object(handle).ok()?;
+        let found = self.lookup().any_sync_object(handle).ok()?.cloned();
         let may = match is_signal {
             true => found.rights.signal,
             false => found.rights.wait,

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     ddi::native_fence::{
+        NativeFenceType,
         PrivateData,
         PRIVATE_DATA_SIZE, //
     },
@@ -59,7 +60,8 @@ use crate::{
             Rights,
             Sharing,
             Unusable,
-            NATIVE_DEFAULT, //
+            NATIVE_DEFAULT,
+            NATIVE_INTRA_GPU, //
         }, //
     },
     sys::file::eventfd::EventFd, //
@@ -141,10 +143,10 @@ impl Process {
 
         maker.check_contents()?;
 
-        let Contents::NativeFence { value, .. } = creation.contents() else {
+        let Contents::NativeFence { value, ty, .. } = creation.contents() else {
             return Err(Status::INVALID_PARAMETER.into());
         };
-        let strong = Strong::first(maker.native_fence(value, private_data)?);
+        let strong = Strong::first(maker.native_fence(value, type_of(ty), private_data)?);
 
         self.open_native_fence(strong, creation.rights(), access::ALL, parent, private_data)
     }
@@ -214,6 +216,14 @@ impl Process {
     }
 }
 
+/// The type of a native fence, as a client says it and it was checked.
+fn type_of(ty: u32) -> NativeFenceType {
+    match ty {
+        NATIVE_INTRA_GPU => NativeFenceType::IntraGpu,
+        _ => NativeFenceType::Default,
+    }
+}
+
 /// Who makes an object, and where.
 struct Maker<'a> {
     process: &'a Process,
@@ -231,10 +241,10 @@ impl Maker<'_> {
 
         let object = match self.creation.contents() {
             Contents::MonitoredFence { value, .. } => self.monitored_fence(value)?,
-            Contents::NativeFence { value, .. } => {
+            Contents::NativeFence { value, ty, .. } => {
                 let mut private_data = [0; PRIVATE_DATA_SIZE];
 
-                self.native_fence(value, &mut private_data)?
+                self.native_fence(value, type_of(ty), &mut private_data)?
             }
             Contents::Mutex { owned } => {
                 self.legacy(ObjectKind::Mutex, LegacyState::Mutex { owned })?
@@ -273,8 +283,11 @@ impl Maker<'_> {
         };
         let adapter = other.as_ref().unwrap_or(self.adapter);
 
-        self.creation
-            .check_contents(|engines| adapter.has_engines(engines), adapter.features())?;
+        self.creation.check_contents(
+            |engines| adapter.has_engines(engines),
+            adapter.features(),
+            adapter.native_fence_caps.intra_gpu_type,
+        )?;
         Ok(())
     }
 
@@ -302,19 +315,23 @@ impl Maker<'_> {
     }
 
     /// A native fence. The KMD answers the client's data in place.
-    fn native_fence(&self, value: u64, private_data: &mut PrivateData) -> DxgResult<Object> {
+    fn native_fence(
+        &self,
+        value: u64,
+        ty: NativeFenceType,
+        private_data: &mut PrivateData,
+    ) -> DxgResult<Object> {
         if self.creation.is_cross_adapter() {
             return self.cross_adapter_fence(value, ObjectKind::NativeFence);
         }
 
-        let place = match self.creation.sharing() {
-            Sharing::Private => self
-                .process
-                .native_storage
-                .slot(value, self.adapter.native_fence_stride)?,
-            Sharing::Global | Sharing::Nt => FenceStorage::own(value)?,
+        let stride = self.adapter.native_fence_caps.stride;
+        let place = match (self.creation.sharing(), ty) {
+            (Sharing::Private, _) => self.process.native_storage.slot(value, stride, ty)?,
+            (_, NativeFenceType::Default) => FenceStorage::own(value)?,
+            (_, NativeFenceType::IntraGpu) => FenceStorage::own_of_gpu(value)?,
         };
-        let native = NativeFence::new(self.adapter, place, private_data)?;
+        let native = NativeFence::new(self.adapter, place, ty, private_data)?;
         let words = Words::Native(KBox::new(native, GFP_KERNEL_ACCOUNT)?);
         let header = self.header(ObjectKind::NativeFence)?;
         let fence = Fence::new(header, words, self.creation.keeps_value())?;

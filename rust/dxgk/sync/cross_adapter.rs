@@ -34,6 +34,7 @@ use super::{
 use crate::{
     ddi::native_fence::{
         CurrentValueUpdate,
+        NativeFenceType,
         PrivateData, //
     },
     dxgk::adapter::Adapter,
@@ -93,7 +94,12 @@ impl NativePart {
         store_release(monitored.page.word(0), EVERYBODY_IS_TOLD);
         Ok(Arc::new(
             Self {
-                kmd: KmdFence::new(adapter, EVERYBODY_IS_TOLD, private_data)?,
+                kmd: KmdFence::new(
+                    adapter,
+                    EVERYBODY_IS_TOLD,
+                    NativeFenceType::Default,
+                    private_data,
+                )?,
                 monitored,
             },
             GFP_KERNEL_ACCOUNT,

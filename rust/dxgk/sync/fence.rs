@@ -278,6 +278,11 @@ impl Fence {
         self.header.kind() == ObjectKind::NativeFence
     }
 
+    /// Whether packets alone use it (FEN-130): processes do not see its value.
+    pub(in crate::dxgk) fn is_intra_gpu(&self) -> bool {
+        !self.storage().is_mapped()
+    }
+
     /// Waiters were queued or taken out: MonitoredValue of a native fence follows. If that finds
     /// that others are satisfied, the caller goes on with [`Fence::release`].
     fn settle(&self, waiters: &mut State) -> Option<Sweep> {

@@ -104,7 +104,8 @@ pub(crate) struct StoragePage {
     counted: CountedPage,
     /// The page of MonitoredValue, in the same slots, if these are native fences (FEN-60, FEN-61).
     monitored: Option<CountedPage>,
-    mapped: Mapped,
+    /// Where the process sees it; `None` if only its GPU does.
+    mapped: Option<Mapped>,
     /// How many handles the process has of fences in it; 1 if it is idle. Goes up under the lock
     /// only.
     open: StrongCount,
@@ -133,14 +134,24 @@ impl StoragePage {
 /// Instead of a place in the pool.
 const NOWHERE: usize = usize::MAX;
 
+/// What the fences of a pool are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PoolKind {
+    /// Monitored fences.
+    Monitored,
+    /// Native ones, that CPUs and engines use.
+    Native,
+    /// Native ones, that packets alone use: the process does not see them (FEN-130).
+    IntraGpu,
+}
+
 /// The common pages of one process.
 #[pin_data]
 pub(crate) struct FenceStoragePool {
     mappings: Arc<FenceMappings>,
     /// Bytes between two slots: a power of two from 8 to 4096.
     stride: usize,
-    /// Whether it has pages of native fences.
-    is_native: bool,
+    kind: PoolKind,
     /// LOCK: leaf. Dropping the last reference to a fence takes it, so nothing sleeps under it.
     #[pin]
     state: SpinLock<PoolState>,
@@ -365,17 +376,17 @@ impl PoolState {
 
 impl FenceStoragePool {
     /// The pool of the process behind `mappings`, empty, with `stride` bytes between two fences, a
-    /// power of two from 8 to 4096: of monitored fences, or of native ones.
+    /// power of two from 8 to 4096.
     pub(crate) fn new(
         mappings: Arc<FenceMappings>,
         stride: usize,
-        is_native: bool,
+        kind: PoolKind,
     ) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 mappings,
                 stride,
-                is_native,
+                kind,
                 state <- new_spinlock!(
                     PoolState {
                         pages: KVec::new(),
@@ -408,7 +419,7 @@ impl FenceStoragePool {
 
     /// The pool of monitored fences of a process.
     pub(crate) fn monitored(mappings: Arc<FenceMappings>) -> Result<Arc<Self>> {
-        Self::new(mappings, STRIDE, false)
+        Self::new(mappings, STRIDE, PoolKind::Monitored)
     }
 
     /// How many slots a page has: some space is left if there could be more of them.
@@ -444,7 +455,10 @@ impl FenceStoragePool {
             let Some((page, check)) = found else {
                 break;
             };
-            let is_alone = self.mappings.is_alone(page.mapped, &page.counted.page);
+            // What is nowhere mapped cannot be copied to a child.
+            let is_alone = page
+                .mapped
+                .is_none_or(|mapped| self.mappings.is_alone(mapped, &page.counted.page));
             let mut state = self.state.lock();
 
             state.end_check(&page, check, is_alone);
@@ -458,8 +472,14 @@ impl FenceStoragePool {
     /// Adds a page whose first slot is taken and opened.
     fn grow(self: &Arc<Self>) -> DxgResult<Arc<StoragePage>> {
         let counted = CountedPage::new()?;
-        let monitored = self.is_native.then(CountedPage::new).transpose()?;
-        let mapped = self.mappings.map(&counted.page)?;
+        let monitored = match self.kind {
+            PoolKind::Monitored => None,
+            PoolKind::Native | PoolKind::IntraGpu => Some(CountedPage::new()?),
+        };
+        let mapped = match self.kind {
+            PoolKind::Monitored | PoolKind::Native => Some(self.mappings.map(&counted.page)?),
+            PoolKind::IntraGpu => None,
+        };
         let page = Arc::new(
             StoragePage {
                 pool: self.clone(),
@@ -474,7 +494,7 @@ impl FenceStoragePool {
 
         Ok(page
             .and_then(|page| self.add(&page).map(|()| page))
-            .inspect_err(|_| self.mappings.unmap(mapped))?)
+            .inspect_err(|_| self.unmap_at(mapped))?)
     }
 
     fn add(&self, page: &Arc<StoragePage>) -> Result<(), AllocError> {
@@ -518,8 +538,12 @@ impl FenceStoragePool {
 
     /// Unmaps a page that has left the pool.
     fn unmap(&self, page: Option<Arc<StoragePage>>) {
-        if let Some(page) = page {
-            self.mappings.unmap(page.mapped);
+        self.unmap_at(page.and_then(|page| page.mapped));
+    }
+
+    fn unmap_at(&self, mapped: Option<Mapped>) {
+        if let Some(mapped) = mapped {
+            self.mappings.unmap(mapped);
         }
     }
 }
@@ -533,6 +557,8 @@ pub(crate) enum FenceStorage {
     /// fence is open.
     Own {
         counted: CountedPage,
+        /// The processes see it, and not only their GPUs.
+        is_mapped: bool,
         /// The number of the fence's binding.
         binding: Atomic<u32>,
     },
@@ -549,8 +575,18 @@ pub(crate) enum FenceStorage {
 impl FenceStorage {
     /// A page of its own that shows `value`, not mapped anywhere yet.
     pub(crate) fn own(value: u64) -> Result<Self, AllocError> {
+        Self::own_page(value, true)
+    }
+
+    /// The same, which processes do not see, but only their GPUs (FEN-130).
+    pub(super) fn own_of_gpu(value: u64) -> Result<Self, AllocError> {
+        Self::own_page(value, false)
+    }
+
+    fn own_page(value: u64, is_mapped: bool) -> Result<Self, AllocError> {
         let storage = Self::Own {
             counted: CountedPage::new()?,
+            is_mapped,
             binding: Atomic::new(0),
         };
 
@@ -592,6 +628,14 @@ impl FenceStorage {
         }
     }
 
+    /// Whether the processes that have it open see it, and not only their GPUs.
+    pub(super) fn is_mapped(&self) -> bool {
+        match self {
+            Self::Own { is_mapped, .. } => *is_mapped,
+            Self::Pooled { page, .. } => page.mapped.is_some(),
+        }
+    }
+
     /// Whether other fences of its process are in the same page.
     pub(super) fn is_common(&self) -> bool {
         match self {
@@ -626,8 +670,8 @@ impl FenceStorage {
     }
 
     /// Counts one more handle in the process of `mappings` of the fence with this id, and says
-    /// where it is mapped there. `None` if it is in a page of another process. The handle calls
-    /// [`FenceStorage::close_in`] at its end otherwise.
+    /// where it is mapped there, 0 if only the GPU sees it. `None` if it is in a page of another
+    /// process. The handle calls [`FenceStorage::close_in`] at its end otherwise.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn open_in(
@@ -636,13 +680,20 @@ impl FenceStorage {
         mappings: &Arc<FenceMappings>,
     ) -> DxgResult<Option<usize>> {
         match self {
+            Self::Own {
+                is_mapped: false, ..
+            } => Ok(Some(0)),
             Self::Own { counted, .. } => mappings.map_shared(id, &counted.page).map(Some),
             Self::Pooled { page, slot, first } => {
                 let pool = &page.pool;
                 let is_open = Arc::ptr_eq(&pool.mappings, mappings)
                     && (first.xchg(false, Relaxed) || pool.state.lock().enter_again(page));
 
-                Ok(is_open.then_some(page.mapped.addr + pool.offset(*slot)))
+                let addr = page
+                    .mapped
+                    .map_or(0, |mapped| mapped.addr + pool.offset(*slot));
+
+                Ok(is_open.then_some(addr))
             }
         }
     }
@@ -653,6 +704,9 @@ impl FenceStorage {
     /// Context: may sleep, no locks held.
     pub(crate) fn close_in(&self, id: u64, mappings: &FenceMappings) {
         match self {
+            Self::Own {
+                is_mapped: false, ..
+            } => {}
             Self::Own { .. } => mappings.unmap_shared(id),
             Self::Pooled { page, .. } => page.pool.leave(page),
         }

@@ -21,6 +21,7 @@ use crate::{
             CreateNativeFenceArgs,
             CurrentValueUpdate,
             NativeFenceCallbacks,
+            NativeFenceType,
             OpenNativeFenceArgs,
             PrivateData, //
         },
@@ -71,6 +72,7 @@ impl KmdFence {
     pub(super) fn new(
         adapter: &Arc<Adapter>,
         monitored_value: u64,
+        ty: NativeFenceType,
         private_data: &mut PrivateData,
     ) -> DxgResult<Self> {
         let interrupt = Interrupt::new(&adapter.native_interrupts)?;
@@ -79,6 +81,7 @@ impl KmdFence {
             id: NativeFenceId(next_id()),
             callbacks: &callbacks,
             monitored_value,
+            ty,
         };
         let class = Passive::here();
 

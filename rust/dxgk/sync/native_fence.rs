@@ -23,6 +23,7 @@ use super::{
 use crate::{
     ddi::native_fence::{
         CurrentValueUpdate,
+        NativeFenceType,
         PrivateData, //
     },
     dxgk::adapter::Adapter,
@@ -73,6 +74,7 @@ impl NativeFence {
     pub(super) fn new(
         adapter: &Arc<Adapter>,
         place: FenceStorage,
+        ty: NativeFenceType,
         private_data: &mut PrivateData,
     ) -> DxgResult<Self> {
         let monitored = match place.common_monitored() {
@@ -86,7 +88,7 @@ impl NativeFence {
         };
 
         Ok(Self {
-            on_adapter: KmdFence::new(adapter, NOBODY_WAITS, private_data)?,
+            on_adapter: KmdFence::new(adapter, NOBODY_WAITS, ty, private_data)?,
             place,
             monitored,
             last_wait_ns: Atomic::new(0),

@@ -80,6 +80,12 @@ impl Process {
         let object = shared.object();
         let adapter = request.parent.map(|parent| &parent.device.adapter);
 
+        // Only a device has something of a fence that packets alone use (FEN-130).
+        if let (None, Object::Fence(fence)) = (adapter, object) {
+            if fence.is_intra_gpu() {
+                return Err(Status::INVALID_PARAMETER.into());
+            }
+        }
         // A native fence has a call of its own. Where there are no such fences it is a monitored
         // one (FEN-141).
         if let (Some(adapter), Object::Fence(fence)) = (adapter, object) {

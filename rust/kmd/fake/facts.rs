@@ -136,6 +136,7 @@ pub(super) fn native_fence_caps() -> NativeFenceCaps {
         map_to_gpu_system_process: false,
         minimum_address: 0,
         maximum_address: 0,
+        intra_gpu_type: false,
     }
 }
 

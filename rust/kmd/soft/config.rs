@@ -38,6 +38,8 @@ pub struct Config {
     pub fence_addresses: FenceAddresses,
     /// Bytes between two of them in a page: a power of two from 8 to 4096.
     pub fence_stride: u32,
+    /// It has fences inside of one GPU (FEN-130).
+    pub intra_gpu_fences: bool,
 }
 
 /// Where an adapter wants its native fences, for tests of the OS part (FEN-65).

@@ -224,6 +224,7 @@ impl Default for Config {
             monitored_values: MonitoredValues::default(),
             fence_addresses: FenceAddresses::default(),
             fence_stride: FENCE_STRIDE,
+            intra_gpu_fences: true,
         }
     }
 }
@@ -323,6 +324,7 @@ impl Kmd for SoftKmd {
                     map_to_gpu_system_process: false,
                     minimum_address: self.config.fence_addresses.minimum,
                     maximum_address: self.config.fence_addresses.maximum,
+                    intra_gpu_type: self.config.intra_gpu_fences,
                 };
             }
             AdapterQuery::Segments(segments) => {

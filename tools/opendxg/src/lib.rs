@@ -7,6 +7,7 @@
 //! | [`Adapter`], [`Device`], [`Context`] | the chain of objects work belongs to |
 //! | [`MonitoredFence`] | a 64-bit value to raise and to wait for; reading it is one load |
 //! | [`NativeFence`] | the same, which the GPU waits for by itself |
+//! | [`IntraGpuFence`] | a native fence that packets of one GPU alone use |
 //! | [`SyncObject`] | any synchronisation object: mutex, semaphore, legacy fence, … |
 //! | [`FenceValues`] | several fences for one wait or signal |
 //! | [`Resource`], [`Allocation`] | memory, and what is shared of it as a whole |
@@ -106,6 +107,7 @@ mod fence_stream;
 mod guid;
 mod handle;
 mod hw_queue;
+mod intra_gpu_fence;
 mod ioctl;
 mod keyed_mutex;
 mod native_fence;
@@ -165,6 +167,7 @@ pub use fence_stream::FenceStream;
 pub use guid::{Guid, ParseGuidError};
 pub use handle::{GlobalHandle, LocalHandle, NtHandle};
 pub use hw_queue::{HwQueue, LogDetail};
+pub use intra_gpu_fence::IntraGpuFence;
 pub use keyed_mutex::{Acquired, KeyedMutex, KeyedMutexGuard, Timeout};
 pub use native_fence::NativeFence;
 pub use node::Protocol;

@@ -18,6 +18,7 @@ assert_impl_all!(Doorbell<'static>: Send, Sync);
 assert_impl_all!(PagingQueue: Send, Sync);
 assert_impl_all!(MonitoredFence: Send, Sync);
 assert_impl_all!(NativeFence: Send, Sync);
+assert_impl_all!(IntraGpuFence: Send, Sync);
 assert_impl_all!(FenceValues: Send, Sync, Clone, Default);
 assert_impl_all!(SyncObject: Send, Sync);
 assert_impl_all!(KeyedMutex: Send, Sync);
@@ -126,6 +127,7 @@ assert_not_impl_any!(Resource: Clone, Copy);
 assert_not_impl_any!(KeyedMutex: Clone, Copy);
 assert_not_impl_any!(MonitoredFence: Clone, Copy);
 assert_not_impl_any!(NativeFence: Clone, Copy);
+assert_not_impl_any!(IntraGpuFence: Clone, Copy);
 assert_not_impl_any!(EventFd: Copy);
 assert_not_impl_any!(NtHandle: Copy);
 

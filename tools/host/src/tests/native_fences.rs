@@ -16,7 +16,7 @@ use loom::{
 
 use super::interleavings::explore_within;
 use crate::ddi::native_fence::{
-    CreateNativeFenceArgs, CurrentValueUpdate, FenceUpdate, NativeFenceCallbacks,
+    CreateNativeFenceArgs, CurrentValueUpdate, FenceUpdate, NativeFenceCallbacks, NativeFenceType,
 };
 use crate::ddi::types::{NativeFenceCookie, NativeFenceId};
 use crate::engine::fences::{FenceIndex, Fences};
@@ -68,6 +68,7 @@ impl Scene {
             id: NativeFenceId(1),
             callbacks: &callbacks,
             monitored_value: u64::MAX,
+            ty: NativeFenceType::Default,
         };
         let fence = fences.create(&args).unwrap();
 

@@ -176,7 +176,7 @@ fn fen_5_contents_of_a_creation() {
     ] {
         let creation = Creation::new(contents, flags).expect("good flags");
         assert_eq!(
-            creation.check_contents(has_engines, FeatureSet::NONE),
+            creation.check_contents(has_engines, FeatureSet::NONE, true),
             expected,
             "{contents:?} {flags:#x}"
         );
@@ -186,7 +186,7 @@ fn fen_5_contents_of_a_creation() {
 
     let events = FeatureSet::of(&[KMD_SIGNAL_CPU_EVENT]);
 
-    assert_eq!(event.check_contents(has_engines, events), Ok(()));
+    assert_eq!(event.check_contents(has_engines, events, false), Ok(()));
 
     // FEN-113, FEN-130, FEN-131, FEN-135.
     let all = FeatureSet::of(&[HWSCH, NATIVE_FENCE]);
@@ -225,9 +225,41 @@ fn fen_5_contents_of_a_creation() {
         let creation = Creation::new(contents, flags).expect("good flags");
 
         assert_eq!(
-            creation.check_contents(has_engines, features),
+            creation.check_contents(has_engines, features, false),
             expected,
             "{contents:?} {flags:#x}"
+        );
+    }
+
+    // FEN-130: only if the adapter offers it, on that adapter alone, and packets set the value.
+    let intra_gpu = |value, ty| Contents::NativeFence {
+        value,
+        engines: 0,
+        ty,
+    };
+
+    for (contents, flags, is_offered, expected) in [
+        (intra_gpu(0, 1), 0, true, Ok(())),
+        (intra_gpu(0, 1), SHARED | NT, true, Ok(())),
+        (intra_gpu(0, 1), 0, false, Err(Unusable::Invalid)),
+        (intra_gpu(1, 1), 0, true, Err(Unusable::Invalid)),
+        (intra_gpu(u64::MAX, 1), 0, true, Err(Unusable::Invalid)),
+        (
+            intra_gpu(0, 1),
+            SHARED | NT | CROSS_ADAPTER,
+            true,
+            Err(Unusable::Invalid),
+        ),
+        (intra_gpu(0, 2), 0, true, Err(Unusable::Invalid)),
+        (intra_gpu(0, u32::MAX), 0, true, Err(Unusable::Invalid)),
+        (intra_gpu(7, 0), 0, true, Ok(())),
+    ] {
+        let creation = Creation::new(contents, flags).expect("good flags");
+
+        assert_eq!(
+            creation.check_contents(has_engines, all, is_offered),
+            expected,
+            "{contents:?} {flags:#x} {is_offered}"
         );
     }
 }

@@ -11,7 +11,7 @@ use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::native_fence::{
     CreateNativeFenceArgs, CurrentValueUpdate,
     CurrentValueUpdate::{NotificationOnly, Store},
-    NativeFenceCallbacks, OpenNativeFenceArgs, PRIVATE_DATA_SIZE,
+    NativeFenceCallbacks, NativeFenceType, OpenNativeFenceArgs, PRIVATE_DATA_SIZE,
 };
 use crate::ddi::object::{NativeFence, NotUpdated, OpenNativeFence};
 use crate::ddi::port::Port;
@@ -66,6 +66,7 @@ fn fen_122_fen_123_fen_96_open_comes_after_create_and_close_before_destroy() {
         id: NativeFenceId(7),
         callbacks: &callbacks,
         monitored_value: 0,
+        ty: NativeFenceType::Default,
     };
     let class = Passive::here();
     // FEN-123: the client's data go there and back.
@@ -140,6 +141,7 @@ fn fen_118_a_refusal_of_the_driver_is_returned_as_it_is() {
             id: NativeFenceId(7),
             callbacks: &callbacks,
             monitored_value: 0,
+            ty: NativeFenceType::Default,
         };
         let class = Passive::here();
         let mut data = [0; PRIVATE_DATA_SIZE];
@@ -167,6 +169,7 @@ fn fen_115_a_stopped_driver_is_not_called() {
         id: NativeFenceId(7),
         callbacks: &callbacks,
         monitored_value: 0,
+        ty: NativeFenceType::Default,
     };
     let class = Passive::here();
     let mut data = [0; PRIVATE_DATA_SIZE];
@@ -214,6 +217,7 @@ fn fen_103_fen_138_the_driver_of_another_adapter_is_told_and_stores_nothing() {
             id: NativeFenceId(7),
             callbacks: &callbacks,
             monitored_value: 0,
+            ty: NativeFenceType::Default,
         };
 
         NativeFence::create(port, &class, &args, &mut [0; PRIVATE_DATA_SIZE]).unwrap()
@@ -271,6 +275,7 @@ fn fen_107_the_words_are_elsewhere_in_each_call() {
             id: NativeFenceId(7),
             callbacks: &callbacks,
             monitored_value: u64::MAX,
+            ty: NativeFenceType::Default,
         };
         let mut data = [0; PRIVATE_DATA_SIZE];
         let fence = NativeFence::create(&port, &class, &args, &mut data).unwrap();
@@ -330,6 +335,7 @@ fn fen_108_a_driver_that_fails_in_an_update() {
             id: NativeFenceId(7),
             callbacks: &callbacks,
             monitored_value: 0,
+            ty: NativeFenceType::Default,
         };
         let class = Passive::here();
         let mut data = [0; PRIVATE_DATA_SIZE];

@@ -166,8 +166,8 @@ fn refused() -> TestResult {
         |arg| arg.Info.Reserved[0] = 1,
         |arg| arg.Info.PhysicalAdapterIndex = 1,
         |arg| arg.Info.NativeFenceMapping.Reserved[31] = 1,
-        // INTRA_GPU is not offered; there is no third type.
-        |arg| arg.Info.Type = D3DDDI_NATIVEFENCE_TYPE_INTRA_GPU,
+        // There is no third type.
+        |arg| arg.Info.Type = u32::MAX,
         |arg| arg.Info.Type = 2,
         |arg| arg.Info.EngineAffinity = 2,
         // Without NtSecuritySharing there is no sharing.

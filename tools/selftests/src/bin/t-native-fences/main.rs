@@ -7,6 +7,7 @@ mod caps;
 mod create;
 mod ends;
 mod interrupts;
+mod intra_gpu;
 mod logs;
 mod modes;
 mod progress;
@@ -26,6 +27,7 @@ pub(crate) fn main() {
         .with(create::tests)
         .with(access::tests)
         .with(caps::tests)
+        .with(intra_gpu::tests)
         .with(interrupts::tests)
         .with(queues::tests)
         .with(logs::tests)
