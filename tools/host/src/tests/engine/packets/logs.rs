@@ -234,7 +234,7 @@ fn gpu_71_without_a_log_the_packet_is_illegal() {
 
 /// A log stays whatever becomes of the queue.
 #[test]
-fn gpu_81_a_reset_and_a_ring_keep_the_logs() {
+fn gpu_71_a_reset_and_a_ring_keep_the_logs() {
     let mut machine = machine();
 
     machine.queue.set_ring(None);
