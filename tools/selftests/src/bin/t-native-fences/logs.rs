@@ -24,7 +24,7 @@ const ENTRIES: u64 = 84;
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
-        .test("GPU-71 GPU-75 which queues have logs", which)
+        .test("GPU-71 GPU-75 GPU-85 which queues have logs", which)
         .test("GPU-72 GPU-74 GPU-86 one queue waits for another", example)
         .test(
             "FEN-98 GPU-77 GPU-83 GPU-88 what a trace tells of logs",

@@ -326,7 +326,7 @@ fn gpu_86_write_log_tells_when_the_value_was_stored() {
 }
 
 #[test]
-fn gpu_36_fields_of_write_log() {
+fn gpu_36_gpu_85_fields_of_write_log() {
     // A type with the operation of the other, one that does not exist, bits that are reserved, an
     // observed time of a signal.
     for (select, takes_observed) in [
