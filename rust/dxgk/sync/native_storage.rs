@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Where the values of private native fences of a process live: pages of their own for each
-//! distance that a GPU wants between two fences (FEN-61). Almost all want the same. Fences that only
-//! packets use have other pages, which the process does not see (FEN-130).
+//! distance that a GPU wants between two fences (FEN-61). Almost all want the same. Fences that
+//! only packets use have other pages, which the process does not see (FEN-130).
 //!
 //! LOCK: `others` is a leaf. Pools are made and dropped without it.
 
@@ -90,8 +90,8 @@ impl NativeStorage {
         )?)
     }
 
-    /// A slot that shows `value`, of a fence of this type that is `stride` bytes from the next one: a power of
-    /// two from 8 to 4096.
+    /// A slot that shows `value`, of a fence of this type that is `stride` bytes from the next one:
+    /// a power of two from 8 to 4096.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn slot(

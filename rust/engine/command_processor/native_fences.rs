@@ -51,9 +51,9 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
         }
     }
 
-    /// RELEASE_MEM stores a word next, of which ODX_WRITE_LOG may tell: when that was. Who waits for
-    /// the word may go on before that packet comes, and the log must not say that the wait was over
-    /// before the value was there (GPU-86).
+    /// RELEASE_MEM stores a word next, of which ODX_WRITE_LOG may tell: when that was. Who waits
+    /// for the word may go on before that packet comes, and the log must not say that the wait was
+    /// over before the value was there (GPU-86).
     pub(super) fn note_release(&mut self) {
         if self.queue.logs.are_there() {
             self.queue.released = Some(self.clock.ticks());

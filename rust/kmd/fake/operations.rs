@@ -70,7 +70,7 @@ pub enum What {
 pub struct Operation {
     /// The thread that the entry was called in.
     pub thread: u64,
-    /// Its number.
+    /// What WDDM calls the operation, `DXGK_OPERATION_*`.
     pub number: u32,
     /// What it says.
     pub what: What,
