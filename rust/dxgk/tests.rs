@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn an_adapter_does_not_start_with_such_caps() -> Result {
         let client = Client::new()?;
-        let changes: [(fn(&mut DriverCaps), u32); 2] = [
+        let changes: [(fn(&mut DriverCaps), u32); 3] = [
             (|caps| caps.no_64_bit_atomics = true, bindings::EOPNOTSUPP),
             (|caps| caps.swizzling_ranges = 1, bindings::EOPNOTSUPP),
             (|caps| caps.native_gpu_fence = true, bindings::EINVAL),

@@ -39,9 +39,9 @@ fn check_primaries(call: Call<'_>, primaries: &[u32]) -> DxgResult {
 }
 
 /// Refuses history buffers, the only list left that names memory by physical address:
-/// NOT_SUPPORTED, because no KMD writes them. INVALID_PARAMETER for one that is no allocation of the
-/// caller. One that is not accessed physically is GRAPHICS_INVALID_ALLOCATION_USAGE, and puts the
-/// device in error (MEM-94).
+/// NOT_SUPPORTED, because no KMD writes them. INVALID_PARAMETER for one that is no allocation of
+/// the caller. One that is not accessed physically is GRAPHICS_INVALID_ALLOCATION_USAGE, and puts
+/// the device in error (MEM-94).
 fn refuse_history(call: Call<'_>, queues: &Queues, args: &D3DKMT_SUBMITCOMMAND) -> DxgResult {
     let mut locals = [0; submit_rules::MAX_HISTORY_BUFFERS as usize];
     // CAST: at most 64.

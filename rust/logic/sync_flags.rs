@@ -226,8 +226,8 @@ impl Creation {
         }
     }
 
-    /// Whether there can be a fence inside of one GPU like this: packets set its value, and no other
-    /// GPU has it (FEN-130).
+    /// Whether there can be a fence inside of one GPU like this: packets set its value, and no
+    /// other GPU has it (FEN-130).
     fn is_intra_gpu(&self, value: u64, ty: u32) -> bool {
         ty == NATIVE_INTRA_GPU && value == 0 && !self.is_cross_adapter()
     }
