@@ -80,10 +80,8 @@ mod tests {
             assert_eq!(unsafe { lock(&mut arg) }, aperture, "bit {bit}");
         }
         // SAFETY: all its fields are numbers, of which only the flags are looked at.
-        assert_eq!(
-            unsafe { lock(&mut core::mem::zeroed()) },
-            Status::NOT_SUPPORTED
-        );
+        let answer = unsafe { lock(&mut core::mem::zeroed()) };
+        assert_eq!(answer, Status::NOT_SUPPORTED);
     }
 
     #[test]
