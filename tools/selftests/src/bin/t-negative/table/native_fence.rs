@@ -20,7 +20,7 @@ pub(super) const FORMS: &[Described] = &[
             field(
                 "Info.Type",
                 Kind::Enum {
-                    unknown: &[1, 2, 7, u32::MAX],
+                    unknown: &[2, 3, 7, u32::MAX],
                     unsupported: &[],
                 },
             ),
