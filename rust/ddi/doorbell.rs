@@ -52,6 +52,15 @@ pub struct Connected {
     pub traps: bool,
 }
 
+/// Why DoorbellRung is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rung {
+    /// The process accesses the physical doorbell, which traps.
+    Accessed,
+    /// It was connected, and the process may have written to the ring before.
+    Connected,
+}
+
 /// Why a doorbell is disconnected (`D3DDDI_DOORBELLSTATUS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disconnect {

@@ -77,7 +77,8 @@ use cpu_event::{
 };
 use doorbell::{
     Connected,
-    CreateDoorbellArgs, //
+    CreateDoorbellArgs,
+    Rung, //
 };
 use feature::{
     DriverInterface,
@@ -235,7 +236,7 @@ pub trait Kmd: Destroy + Send + Sync {
     /// The process accesses a physical doorbell that traps ([`Connected::traps`]), or may have
     /// written to the ring before the doorbell was connected: the KMD has to look there. It may
     /// come at the same time as everything else.
-    fn doorbell_rung(&self, class: &Dispatch, doorbell: DoorbellCookie);
+    fn doorbell_rung(&self, class: &Dispatch, doorbell: DoorbellCookie, why: Rung);
 
     /// CreateCpuEvent, for a driver with the feature KMD_SIGNAL_CPU_EVENT. The device says whose
     /// the event is; DestroyCpuEvent does not need it (CPU-30).

@@ -11,7 +11,8 @@ use crate::{
         },
         doorbell::{
             Connected,
-            CreateDoorbellArgs, //
+            CreateDoorbellArgs,
+            Rung, //
         },
         types::{
             DoorbellCookie,
@@ -78,15 +79,19 @@ impl Doorbell {
 
     /// The process may have rung before the doorbell was connected, and found it connected then.
     pub fn look(&self, class: &mut Passive) {
-        Dispatch::below(class, |class| self.rung(class));
+        Dispatch::below(class, |class| self.tell(class, Rung::Connected));
     }
 
     /// The process accesses the physical doorbell, which traps.
     ///
     /// Context: does not sleep.
     pub fn rung(&self, class: &Dispatch) {
+        self.tell(class, Rung::Accessed);
+    }
+
+    fn tell(&self, class: &Dispatch, why: Rung) {
         if let Ok(kmd) = self.queue.context.port().enter() {
-            kmd.doorbell_rung(class, self.cookie);
+            kmd.doorbell_rung(class, self.cookie, why);
         }
     }
 }

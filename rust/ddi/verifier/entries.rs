@@ -40,7 +40,8 @@ use crate::{
         },
         doorbell::{
             Connected,
-            CreateDoorbellArgs, //
+            CreateDoorbellArgs,
+            Rung, //
         },
         feature::{
             DriverInterface,
@@ -781,12 +782,12 @@ impl Kmd for Verifier {
         }
     }
 
-    fn doorbell_rung(&self, class: &Dispatch, doorbell: DoorbellCookie) {
+    fn doorbell_rung(&self, class: &Dispatch, doorbell: DoorbellCookie, why: Rung) {
         let entered = self.enter_on(Entry::DoorbellRung, Kind::Doorbell, doorbell.0);
 
         if let Some((_call, doorbell)) = entered {
             self.kmd
-                .doorbell_rung(class, DoorbellCookie(doorbell.cookie()));
+                .doorbell_rung(class, DoorbellCookie(doorbell.cookie()), why);
         }
     }
 

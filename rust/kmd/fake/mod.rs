@@ -41,7 +41,8 @@ use crate::{
         },
         doorbell::{
             Connected,
-            CreateDoorbellArgs, //
+            CreateDoorbellArgs,
+            Rung, //
         },
         feature::{
             DriverInterface,
@@ -635,7 +636,7 @@ impl Kmd for FakeKmd {
         self.journal.check(Kind::Doorbell, doorbell.0);
     }
 
-    fn doorbell_rung(&self, _: &Dispatch, doorbell: DoorbellCookie) {
+    fn doorbell_rung(&self, _: &Dispatch, doorbell: DoorbellCookie, _: Rung) {
         let _call = self.enter(Entry::DoorbellRung);
 
         self.journal.check(Kind::Doorbell, doorbell.0);

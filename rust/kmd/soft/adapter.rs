@@ -41,7 +41,8 @@ use crate::{
         class::Passive,
         doorbell::{
             Connected,
-            CreateDoorbellArgs, //
+            CreateDoorbellArgs,
+            Rung, //
         },
         native_fence::{
             self,
@@ -460,10 +461,12 @@ impl Adapter {
         }
     }
 
-    /// The process has rung. Does not sleep.
-    pub(super) fn doorbell_rung(&self, cookie: DoorbellCookie) {
+    /// The process has rung, or may have before the doorbell was connected. Does not sleep.
+    pub(super) fn doorbell_rung(&self, cookie: DoorbellCookie, why: Rung) {
         if let Some(doorbell) = self.doorbell(cookie) {
-            self.physical_doorbells.rung(&doorbell);
+            if why == Rung::Accessed {
+                self.physical_doorbells.rung(&doorbell);
+            }
             if let Some(shell) = self.engine(doorbell.queue.engine) {
                 shell.queue_was_rung(&doorbell.queue);
             }

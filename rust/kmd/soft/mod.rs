@@ -54,7 +54,8 @@ use crate::{
         },
         doorbell::{
             Connected,
-            CreateDoorbellArgs, //
+            CreateDoorbellArgs,
+            Rung, //
         },
         feature::{
             DriverInterface,
@@ -506,13 +507,13 @@ impl Kmd for SoftKmd {
     /// As a ring that was told.
     fn notify_work_submission(&self, _: &Passive, doorbell: DoorbellCookie) {
         if let Ok(adapter) = self.adapter() {
-            adapter.doorbell_rung(doorbell);
+            adapter.doorbell_rung(doorbell, Rung::Accessed);
         }
     }
 
-    fn doorbell_rung(&self, _: &Dispatch, doorbell: DoorbellCookie) {
+    fn doorbell_rung(&self, _: &Dispatch, doorbell: DoorbellCookie, why: Rung) {
         if let Ok(adapter) = self.adapter() {
-            adapter.doorbell_rung(doorbell);
+            adapter.doorbell_rung(doorbell, why);
         }
     }
 

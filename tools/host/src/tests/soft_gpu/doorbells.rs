@@ -347,6 +347,27 @@ fn gpu_23_no_last_ring_is_lost_while_the_doorbell_is_taken_away() {
     });
 }
 
+/// Two that connect in turns would keep each other from ringing otherwise.
+#[test]
+fn gpu_23_gpu_24_who_has_connected_has_time_to_ring() {
+    let port = with_doorbells(DoorbellConfig {
+        count: 1,
+        ..DoorbellConfig::default()
+    });
+    let scene = Scene::new(&port, 1);
+    let ear = Shared::new(Ear::default());
+    let context = context(&scene, &ear);
+    let [first, second] = [0, 1].map(|number| User::new(&scene, &context, number, &ear));
+    let begin = Instant::now();
+
+    first.views.connect(first.doorbell.as_ref().unwrap());
+    second.views.connect(second.doorbell.as_ref().unwrap());
+    // The other one has gone at the end of its time, although it has never rung.
+    assert!(begin.elapsed() >= std::time::Duration::from_millis(1));
+    assert_eq!(first.views.status(), DoorbellStatus::Retry);
+    assert!(second.views.status().is_connected());
+}
+
 #[test]
 fn gpu_25_a_driver_that_wants_to_be_told() {
     let port = with_doorbells(DoorbellConfig {
