@@ -558,17 +558,23 @@ impl AllocationMemory {
         let (placement, storage) = (state.take_placement(), state.storage.clone());
 
         drop(state);
-        _left = self.give_up(&mut turn, placement, storage, keep);
+        _left = self.give_up(&mut turn, placement, storage, |turn, storage| {
+            !keep || self.go_home(turn, storage)
+        });
     }
 
-    /// Gives up what was the placement, and where it was. On return no engine uses it. What has no
-    /// room at home stays where it is, and is used again from there.
+    /// Gives up what was the placement, and where it was. On return no engine uses it.
+    ///
+    /// # Arguments
+    ///
+    /// * `leave` - brings the bytes to where they are to be from now on; if it says false they stay
+    ///   where they are, and are used again from there.
     fn give_up(
         &self,
         turn: &mut Turn,
         placement: Option<Placement>,
         storage: Option<Arc<Storage>>,
-        keep: bool,
+        leave: impl FnOnce(&Turn, Option<&Arc<Storage>>) -> bool,
     ) -> Left {
         if let Some(placement) = &placement {
             self.refresh();
@@ -577,7 +583,7 @@ impl AllocationMemory {
 
         let pinned = turn.pinned.take();
 
-        if keep && !self.go_home(turn, storage.as_ref()) {
+        if !leave(turn, storage.as_ref()) {
             return Left {
                 _placement: placement,
                 _storage: storage,
@@ -818,7 +824,9 @@ impl Idle for AllocationMemory {
         drop(state);
         _left = match droppable {
             Some(droppable) => self.drop_bytes(&mut turn, placement, storage, droppable),
-            None => self.give_up(&mut turn, placement, storage, true),
+            None => self.give_up(&mut turn, placement, storage, |turn, storage| {
+                self.go_home(turn, storage)
+            }),
         };
     }
 

@@ -99,7 +99,9 @@ impl AllocationMemory {
         // Who waits for it gives it its placement; if nobody wants it, it has none.
         let place_again = is_wanted && placement.is_some();
 
-        _left = self.give_up(&mut turn, placement, storage.clone(), true);
+        _left = self.give_up(&mut turn, placement, storage.clone(), |turn, storage| {
+            self.go_home(turn, storage)
+        });
         if turn.local.is_some() {
             // The bytes have to stay in their segment.
             return match (&storage, place_again) {

@@ -337,31 +337,13 @@ impl AllocationMemory {
         storage: Option<Arc<Storage>>,
         droppable: Droppable,
     ) -> Left {
-        if let Some(placement) = &placement {
-            self.refresh();
-            placement.release();
-        }
-
-        let pinned = turn.pinned.take();
-
-        if let (Some(storage), Some(home)) = (&storage, &turn.home) {
-            if !self.drop_from(storage, home, droppable) {
-                // Something else keeps the bytes where they are.
-                return Left {
-                    _placement: placement,
-                    _pinned: pinned,
-                    ..Left::default()
-                };
+        self.give_up(turn, placement, storage, |turn, storage| {
+            match (storage, &turn.home) {
+                // False if something else keeps the bytes where they are.
+                (Some(storage), Some(home)) => self.drop_from(storage, home, droppable),
+                _ => true,
             }
-        }
-        Left {
-            _placement: placement,
-            _storage: storage,
-            _local: turn.local.take(),
-            _home: turn.home.take(),
-            _shown: turn.shown.take(),
-            _pinned: pinned,
-        }
+        })
     }
 
     /// Drops bytes that are in a segment; false if they cannot be. They are zeros from now on, in
