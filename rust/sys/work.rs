@@ -205,6 +205,23 @@ pub(crate) fn is_worker() -> bool {
     flags & bindings::PF_WQ_WORKER != 0
 }
 
+/// Does the work of an item: in the module's worker if the caller is a worker itself, for which
+/// others may wait, and now otherwise. The item is queued nowhere, and is given up once.
+///
+/// Context: may sleep, no locks held.
+pub(crate) fn leave_to_worker<T>(item: Arc<T>)
+where
+    T: WorkItem<0, Pointer = Arc<T>> + HasWork<T, 0> + Send + Sync + 'static,
+{
+    match worker().filter(|_| is_worker()) {
+        Some(worker) => {
+            // It is queued once.
+            let _queued = worker.enqueue::<_, 0>(item).is_ok();
+        }
+        None => T::run(item),
+    }
+}
+
 /// Lets other tasks run. Called between the steps of work whose length users decide.
 ///
 /// Context: may sleep, no spinlocks held.

@@ -134,14 +134,8 @@ impl LaterOffer {
 impl AfterWork for LaterOffer {
     /// The adapter's worker leaves it to the module's worker, as the end of an open.
     fn run(self: Arc<Self>) {
-        let Some(worker) = work::worker().filter(|_| work::is_worker()) else {
-            self.take_effect();
-            return;
-        };
-
         stats::add::<RETIRING>(&*self, 1);
-        // It is queued once.
-        let _queued = worker.enqueue::<_, 0>(self).is_ok();
+        work::leave_to_worker(self);
     }
 }
 

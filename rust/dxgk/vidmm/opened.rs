@@ -266,14 +266,9 @@ impl AfterWork for Opened {
     /// Users decide how many ranges there are and how many bytes move, and the adapter's worker has
     /// the queues of others to serve: it leaves this to the module's worker.
     fn run(self: Arc<Self>) {
-        let Some(worker) = work::worker().filter(|_| work::is_worker()) else {
-            self.end_now();
-            return;
-        };
-
         stats::add::<RETIRING>(&*self, 1);
-        // It is queued once: the cut was taken.
-        let _queued = worker.enqueue::<_, 0>(self).is_ok();
+        // It is given up once: the cut was taken.
+        work::leave_to_worker(self);
     }
 }
 
