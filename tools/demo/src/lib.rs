@@ -6,6 +6,7 @@ pub mod drawing;
 pub mod image_file;
 pub mod link;
 pub mod memory;
+pub mod partner;
 pub mod screen;
 pub mod wakeups;
 

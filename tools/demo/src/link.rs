@@ -126,6 +126,12 @@ impl Link {
         self.expect_with_fds(kind).map(|(value, _)| value)
     }
 
+    /// As [`Link::expect`], and returns the one descriptor that came along.
+    pub fn expect_fd(&self, kind: Kind) -> Result<OwnedFd, String> {
+        let (_, mut fds) = self.expect_with_fds(kind)?;
+        fds.pop().ok_or_else(|| "a descriptor was due".into())
+    }
+
     /// As [`Link::expect`], and returns the descriptors that came along.
     pub fn expect_with_fds(&self, kind: Kind) -> Result<(u64, Vec<OwnedFd>), String> {
         let mut bytes = [0; 16];

@@ -3,11 +3,11 @@
 //! into them. It also starts the other process and tells what happened.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use demo::link::{Kind, Link};
+use demo::link::Kind;
 use demo::memory::{self, check, one, Commands, Pixels, PIXEL};
+use demo::partner::Partner;
 use demo::screen::heading;
 use demo::{alive, wakeups, Result};
 use opendxg::pm4::Pm4;
@@ -15,36 +15,6 @@ use opendxg::{Access, Dxg};
 
 use crate::plan::{expected, offset, patterns, Step, CLEARS, COPIES, FRAMES, SIDE, STEPS, TILE};
 use crate::table::{Adapter, Table};
-
-/// The other process; killed when dropped before its end.
-struct Scaler(Child);
-
-impl Scaler {
-    fn start(folder: &Path) -> Result<(Self, Link)> {
-        let (link, socket) = Link::to_child()?;
-        let child = Command::new(std::env::current_exe()?)
-            .arg(folder)
-            .arg("scaler")
-            .stdin(Stdio::from(socket))
-            .spawn()?;
-        Ok((Self(child), link))
-    }
-
-    fn finish(mut self) -> Result {
-        match self.0.wait()? {
-            status if status.success() => Ok(()),
-            status => Err(format!("scaler: {status}").into()),
-        }
-    }
-}
-
-impl Drop for Scaler {
-    fn drop(&mut self) {
-        // Nothing to do for one that has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// The whole process. The tile of step `spoil` is not painted.
 pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
@@ -69,7 +39,7 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
     let painted = device.create_shareable_fence(0)?;
     let scaled = device.create_shareable_fence(0)?;
 
-    let (scaler, link) = Scaler::start(folder)?;
+    let (scaler, link) = Partner::start(folder, "scaler")?;
     let access = Access::RESOURCE_ALL;
     link.send_with_fd(Kind::Texture, 0, Some(texture.share(access)?))?;
     for (kind, fence) in [(Kind::Painted, &painted), (Kind::Scaled, &scaled)] {

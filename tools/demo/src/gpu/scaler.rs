@@ -40,13 +40,9 @@ pub fn run(folder: &Path) -> Result {
         .create_device()?;
     let paging = device.create_paging_queue()?;
 
-    let handle = |kind| -> Result<_> {
-        let (_, mut fds) = link.expect_with_fds(kind)?;
-        Ok(fds.pop().ok_or("a descriptor was due")?)
-    };
-    let texture = device.open_share(handle(Kind::Texture)?)?.resource;
-    let painted = device.open_fence(handle(Kind::Painted)?, SyncFlags::empty())?;
-    let scaled = device.open_fence(handle(Kind::Scaled)?, SyncFlags::empty())?;
+    let texture = device.open_share(link.expect_fd(Kind::Texture)?)?.resource;
+    let painted = device.open_fence(link.expect_fd(Kind::Painted)?, SyncFlags::empty())?;
+    let scaled = device.open_fence(link.expect_fd(Kind::Scaled)?, SyncFlags::empty())?;
     let pixels = texture.allocations().first().ok_or("an empty resource")?;
     let from = memory::map(&paging, pixels, SIDE * SIDE * PIXEL)?;
     let canvas = Pixels::local(&paging, WIDTH * HEIGHT)?;

@@ -33,13 +33,9 @@ pub fn run(folder: &Path) -> Result {
         .create_device()?;
     let paging = device.create_paging_queue()?;
 
-    let handle = |kind| -> Result<_> {
-        let (_, mut fds) = link.expect_with_fds(kind)?;
-        Ok(fds.pop().ok_or("a descriptor was due")?)
-    };
-    let places = device.open_share(handle(Kind::Texture)?)?.resource;
-    let painted = device.open_native_fence(handle(Kind::Painted)?, SyncFlags::empty())?;
-    let kept = device.open_native_fence(handle(Kind::Kept)?, SyncFlags::empty())?;
+    let places = device.open_share(link.expect_fd(Kind::Texture)?)?.resource;
+    let painted = device.open_native_fence(link.expect_fd(Kind::Painted)?, SyncFlags::empty())?;
+    let kept = device.open_native_fence(link.expect_fd(Kind::Kept)?, SyncFlags::empty())?;
     let place = places.allocations().first().ok_or("an empty resource")?;
     let from = memory::map(&paging, place, PLACES * STRIP_BYTES)?;
     let picture = Pixels::local(&paging, WIDTH * HEIGHT)?;

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
-use demo::link::{Kind, Link};
+use demo::link::Kind;
 use demo::memory::{self, check, Pixels};
+use demo::partner::Partner;
 use demo::screen::heading;
 use demo::{wakeups, Result};
 use opendxg::pm4::Pm4;
@@ -19,36 +19,6 @@ use crate::ring::{self, Ring};
 
 /// Bytes of the ring: more than all packets.
 const RING: u64 = 64 << 10;
-
-/// The other process; killed when dropped before its end.
-struct Keeper(Child);
-
-impl Keeper {
-    fn start(folder: &Path) -> Result<(Self, Link)> {
-        let (link, socket) = Link::to_child()?;
-        let child = Command::new(std::env::current_exe()?)
-            .arg(folder)
-            .arg("keeper")
-            .stdin(Stdio::from(socket))
-            .spawn()?;
-        Ok((Self(child), link))
-    }
-
-    fn finish(mut self) -> Result {
-        match self.0.wait()? {
-            status if status.success() => Ok(()),
-            status => Err(format!("keeper: {status}").into()),
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        // Nothing to do for one that has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// The whole process. The strip with the number `spoil` is not painted.
 pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
@@ -70,7 +40,7 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
     let painted = device.create_shareable_native_fence(0)?;
     let kept = device.create_shareable_native_fence(0)?;
 
-    let (keeper, link) = Keeper::start(folder)?;
+    let (keeper, link) = Partner::start(folder, "keeper")?;
     let access = Access::RESOURCE_ALL;
     link.send_with_fd(Kind::Texture, 0, Some(places.share(access)?))?;
     for (kind, fence) in [(Kind::Painted, &painted), (Kind::Kept, &kept)] {
