@@ -16,13 +16,13 @@ mod sharing;
 mod windows;
 
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use inject::Injector;
-use opendxg::raw::Argument;
+use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
-use opendxg::{Dxg, FdInfo, Luid, Status};
+use opendxg::{Dxg, Luid, Status};
 use selftests::leak::Watch;
 use selftests::time::scaled;
 use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
@@ -34,8 +34,7 @@ const MOST: u32 = 1000;
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// The next handle number of this process, told by opening an adapter, which uses it up.
-fn next_handle(luid: Luid) -> TestResult<u32> {
-    let raw = fixture::raw()?;
+fn next_handle(raw: &Raw, luid: Luid) -> TestResult<u32> {
     let mut arg = D3DKMT_OPENADAPTERFROMLUID::zeroed();
     arg.AdapterLuid = luid.into();
     ensure_eq!(raw.exec(&mut arg), Ok(Status::SUCCESS));
@@ -47,19 +46,18 @@ fn next_handle(luid: Luid) -> TestResult<u32> {
 
 /// What this process and its user have been charged for, and what its GPU addresses are made of.
 fn charges(node: &File) -> TestResult<Vec<String>> {
-    const USER: [&str; 5] = [
-        "objects",
-        "wait-elements",
-        "queues",
-        "queued-items",
-        "queued-bytes",
+    const NAMES: [&str; 6] = [
+        "dxg-user-objects:",
+        "dxg-user-wait-elements:",
+        "dxg-user-queues:",
+        "dxg-user-queued-items:",
+        "dxg-user-queued-bytes:",
+        "dxg-gpu-memory:",
     ];
-    let info = FdInfo::read(node.as_fd())?;
-    let user = USER.map(|name| format!("dxg-user-{name}"));
-    let names = user.iter().map(String::as_str).chain(["dxg-gpu-memory"]);
-    Ok(names
-        .map(|name| format!("{name}: {}", info.get(name).unwrap_or("")))
-        .collect())
+    let path = format!("/proc/thread-self/fdinfo/{}", node.as_raw_fd());
+    let info = std::fs::read_to_string(path)?;
+    let charged = |line: &&str| NAMES.iter().any(|name| line.starts_with(name));
+    Ok(info.lines().filter(charged).map(String::from).collect())
 }
 
 /// Demands that the charges are as they were. What was queued may take a moment to end.
@@ -102,7 +100,7 @@ pub(crate) trait Call {
 /// Raises the number of the step that fails until the call meets no failure any more.
 fn sweep(call: &mut dyn Call) -> TestResult {
     let injector = Injector::new()?;
-    let luid = fixture::adapter()?.luid();
+    let (raw, luid) = (fixture::raw()?, fixture::adapter()?.luid());
     // Once without failures: everything this process needs for the first time is there.
     ensure_eq!(
         call.run().map(Status::is_success),
@@ -113,10 +111,10 @@ fn sweep(call: &mut dyn Call) -> TestResult {
 
     let node = File::open(Dxg::open()?.path())?;
     let watch = Watch::start()?;
-    let charged = charges(&node)?;
+    let (charged, totals) = (charges(&node)?, watch.totals()?);
     let mut refused = 0;
     for step in 1..=MOST {
-        let before = next_handle(luid)?;
+        let before = next_handle(&raw, luid)?;
         let (answer, injected) = injector.fail(step, || call.run())?;
         let used = match answer {
             Ok(status) if status.is_success() => {
@@ -131,9 +129,11 @@ fn sweep(call: &mut dyn Call) -> TestResult {
             }
             other => return Err(format!("step {step}: {other:?}").into()),
         };
-        watch.unchanged()?;
+        if watch.totals()? != totals {
+            watch.unchanged()?;
+        }
         settled(&node, &charged).map_err(|error| format!("step {step}: {error}"))?;
-        let after = next_handle(luid)?;
+        let after = next_handle(&raw, luid)?;
         ensure_eq!(
             after,
             before + 0x40 * (used + 1),

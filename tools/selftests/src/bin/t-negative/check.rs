@@ -133,7 +133,10 @@ fn refused_at(
 /// The same, and the argument stays as it was.
 fn refused(world: &World, form: &Form, image: &Image, status: Status) -> TestResult {
     // What was made for this argument alone would hide that the call destroyed it.
-    let before = image.has_objects().then(|| world.watch.now()).transpose()?;
+    let before = image
+        .has_objects()
+        .then(|| world.watch.totals())
+        .transpose()?;
     for way in [Way::Exact, Way::Plain] {
         // Behind the argument nothing is mapped.
         let page = Page::ending_with(&image.bytes)?;
@@ -149,7 +152,7 @@ fn refused(world: &World, form: &Form, image: &Image, status: Status) -> TestRes
         }
     }
     if let Some(before) = before {
-        ensure_eq!(world.watch.now()?, before, "counters");
+        ensure_eq!(world.watch.totals()?, before, "counters");
     }
     Ok(())
 }
