@@ -93,7 +93,7 @@ fn on_own_adapter(program: &Path, out: &mut Vec<u8>) -> Result<bool> {
     let counters = Path::new(Counters::ADAPTERS).join(&luid);
     let mut command = Command::new(program);
     command.env(ADAPTER_VARIABLE, &luid);
-    let bad = super::run(program, command, out)?;
+    let bad = super::run(program, command, None, out)?;
     adapter.remove().map_err(reason)?;
     if let Err(error) = eventually("adapter", || !counters.exists()) {
         let left = fs::read_to_string(&counters).unwrap_or_default();

@@ -5,17 +5,21 @@
 //! Arguments select the programs whose name contains one of them. `--set` selects by what a run is
 //! for: `all`, `bat` or `paths`, see below. `--part K/N` runs the K-th of N parts, which together
 //! are all of them. `--jobs N` runs up to N programs at a time, if they can: each on an adapter of
-//! its own, before the others. `--minutes N` begins no program after that time: those that are left
-//! are told as skipped, the longest programs come first. Ends with status 1 if anything failed.
+//! its own, before the others. `--minutes N` ends the run after that time: the longest programs
+//! come first, one that would take longer than what is left does not begin, one that does is
+//! killed, and what did not run is told as skipped. Ends with status 1 if anything failed.
 
 mod beside;
+mod deadline;
 
 use std::cmp::Reverse;
 use std::io::{BufRead, BufReader, Result, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{exit, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use deadline::{Deadline, Killer};
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
@@ -118,8 +122,8 @@ impl Set {
 /// takes longest. Parts are shared out by these; a number that is wrong makes a run longer and
 /// nothing else.
 const LONG: [(&str, u32); 32] = [
-    ("t-failslab", 500),
-    ("t-negative", 500),
+    ("t-failslab", 400),
+    ("t-negative", 350),
     ("t-gpu-submit", 190),
     ("t-gpu-memory", 130),
     ("t-gpu-races", 130),
@@ -168,6 +172,23 @@ fn seconds(path: &Path) -> u32 {
 #[derive(Default)]
 struct Told {
     failure: bool,
+    /// How many tests it has, once it said so.
+    planned: usize,
+    results: usize,
+}
+
+impl Told {
+    /// Takes a line; true if it is a result.
+    fn line(&mut self, line: &str) -> bool {
+        let failed = line.starts_with("not ok ");
+        let result = failed || line.starts_with("ok ");
+        self.failure |= failed || line.starts_with("Bail out!");
+        self.results += usize::from(result);
+        if let Some(Ok(planned)) = line.strip_prefix("1..").map(str::parse) {
+            self.planned = planned;
+        }
+        result
+    }
 }
 
 /// One of several parts of all programs.
@@ -218,25 +239,46 @@ fn programs(directory: &Path, wanted: &[String], set: Set, part: &Part) -> Resul
 
 /// Runs a program, whose output goes to `out`; true if it failed. Each result is followed by how
 /// long it was in coming, which is what the test took: a program prints results as it has them.
-fn run(program: &Path, mut command: Command, out: &mut dyn Write) -> Result<bool> {
+/// What it has not done at the deadline is skipped.
+fn run(
+    program: &Path,
+    mut command: Command,
+    deadline: Option<&Deadline>,
+    out: &mut dyn Write,
+) -> Result<bool> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let began = Instant::now();
     let mut last = began;
     writeln!(out, "# program: {name}")?;
-    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    // A group of its own, with its children.
+    let mut child = command.process_group(0).stdout(Stdio::piped()).spawn()?;
+    let killer = deadline.map(|deadline| Killer::new(&child, deadline));
     let mut told = Told::default();
     let output = child.stdout.take().into_iter();
     for line in output.flat_map(|output| BufReader::new(output).split(b'\n')) {
         let line = String::from_utf8_lossy(&line?).into_owned();
-        let failed = line.starts_with("not ok ");
-        told.failure |= failed || line.starts_with("Bail out!");
+        let result = told.line(&line);
         writeln!(out, "{line}")?;
-        if failed || line.starts_with("ok ") {
+        if result {
             writeln!(out, "# took: {:.2} s", last.elapsed().as_secs_f64())?;
             last = Instant::now();
         }
     }
     let status = child.wait()?;
+    if killer.is_some_and(Killer::has_killed) {
+        if told.planned == 0 {
+            told.planned = 1;
+            writeln!(out, "1..1")?;
+        }
+        for number in told.results + 1..=told.planned {
+            writeln!(
+                out,
+                "ok {number} - the rest of {name} # SKIP no time was left"
+            )?;
+        }
+        writeln!(out, "# took: {} s {name}", began.elapsed().as_secs())?;
+        return Ok(told.failure);
+    }
     if !status.success() && !told.failure {
         // Nothing in the output says so: a crash, or a program that is wrong itself.
         match status.signal() {
@@ -297,14 +339,21 @@ fn run_all() -> Result<bool> {
         failed |= beside::run(beside, jobs)?;
     }
     let end = minutes.map(|minutes| began + Duration::from_secs(60 * minutes as u64));
+    let mut deadline = end.map(Deadline::new);
     for program in alone {
-        if end.is_some_and(|end| Instant::now() > end) {
+        let expected = Duration::from_secs(seconds(&program).into());
+        if deadline.as_ref().is_some_and(|end| !end.is_far(expected)) {
             let name = program.file_name().unwrap_or_default().to_string_lossy();
             println!("# program: {name}\nTAP version 13\n1..1");
             println!("ok 1 - the whole program # SKIP no time was left");
             continue;
         }
-        failed |= run(&program, Command::new(&program), &mut std::io::stdout())?;
+        let began = Instant::now();
+        let command = Command::new(&program);
+        failed |= run(&program, command, deadline.as_ref(), &mut std::io::stdout())?;
+        if let Some(deadline) = &mut deadline {
+            deadline.learn(expected, began.elapsed());
+        }
     }
     Ok(failed)
 }
