@@ -152,6 +152,7 @@ impl GroupOperations for Root {
                 fence_addresses: 21,
                 fence_stride: 22,
                 intra_gpu_fences: 23,
+                lazy_logs: 24,
             ],
         };
 
@@ -639,6 +640,24 @@ impl AttributeOperations<23> for SoftAdapter {
         let has = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.intra_gpu_fences = has)
+    }
+}
+
+/// `lazy_logs`: whether its engines keep entries of logs back until they are asked for (GPU-78).
+#[vtable]
+impl AttributeOperations<24> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let is_lazy = u8::from(this.state.lock().config.lazy_logs);
+
+        show(page, fmt!("{is_lazy}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let is_lazy = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.lazy_logs = is_lazy)
     }
 }
 

@@ -8,7 +8,8 @@
 //! what the shell has said of the log, and not against what its header says.
 //!
 //! The entry is stored first, and then the header word that makes it one. There is no barrier
-//! between the two: whoever reads the log has to ask for one (GPU-76).
+//! between the two, and the entry may even come late: whoever reads the log has to ask for it
+//! (GPU-76, GPU-78).
 
 use super::{
     fault::{
@@ -162,7 +163,7 @@ impl<M: Memory> Space<'_, M> {
             .wrapping_add(u64::from(index).wrapping_mul(ENTRY_SIZE));
 
         for word in words {
-            self.store64(to, word)?;
+            self.store64_late(to, word)?;
             to = to.wrapping_add(8);
         }
 

@@ -70,6 +70,15 @@ pub trait Memory {
     /// One 64-bit store.
     fn store64(&self, at: Physical, value: u64) -> Option<()>;
 
+    /// One 64-bit store of an entry of a log. Others may see it later than the stores that follow,
+    /// until [`Memory::drain`] (GPU-78).
+    fn store64_late(&self, at: Physical, value: u64) -> Option<()> {
+        self.store64(at, value)
+    }
+
+    /// Others see all that [`Memory::store64_late`] has stored, on return.
+    fn drain(&self) {}
+
     /// Replaces `old` by `new`, in one 64-bit access. Returns what was there: `old` if it did.
     fn compare_exchange64(&self, at: Physical, old: u64, new: u64) -> Option<u64>;
 

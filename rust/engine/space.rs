@@ -105,6 +105,11 @@ impl<M: Memory> Space<'_, M> {
         self.write(va, |memory, at| memory.store64(at, value))
     }
 
+    /// A store of which others may hear late, see [`Memory::store64_late`].
+    pub(super) fn store64_late(&mut self, va: u64, value: u64) -> Result<(), PageFault> {
+        self.write(va, |memory, at| memory.store64_late(at, value))
+    }
+
     /// Replaces `old` by `new` in one access. What was there before.
     pub(super) fn compare_exchange64(
         &mut self,

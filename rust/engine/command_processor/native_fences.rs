@@ -162,6 +162,8 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
         fence: &NativeFence<F::Handle>,
         always_signal: impl FnOnce(&mut Space<'_, M>) -> Result<(), PageFault>,
     ) -> Result<(), PageFault> {
+        // Step 4 of GPU-76.
+        self.space.memory.drain();
         // ORDERING: step G3, and step 1 of GPU-53. Pairs with the barrier behind a store to
         // MonitoredValue, and with those in `Engine::is_reached` and in AlwaysSignaled.
         full_fence();

@@ -19,6 +19,7 @@ use super::{
         Doorbells, //
     },
     engine_core::NewQueue,
+    late_stores::LateStores,
     memory::{
         self,
         SegmentIds, //
@@ -114,6 +115,8 @@ pub(super) struct Adapter {
     local: Option<SegmentMemory>,
     ids: SegmentIds,
     aperture: Shared<Aperture>,
+    /// Where engines keep entries of logs back, if they do.
+    late: Option<Shared<LateStores>>,
     pub(super) engines: [Option<Shared<Shell>>; ENGINES],
     /// Until StopDevice.
     threads: Lock<Option<Threads>>,
@@ -160,6 +163,10 @@ impl Adapter {
         let memory = platform::shared(PhysicalMemory::new(local.clone()))?;
         let aperture = platform::shared(Aperture::new()?)?;
         let polls = platform::shared(Polls::new()?)?;
+        let late = match config.lazy_logs {
+            true => Some(platform::shared(LateStores::new(&memory)?)?),
+            false => None,
+        };
         let format = page_tables::format(config.profile);
         let mut bells = [const { None }; ENGINES];
 
@@ -173,6 +180,7 @@ impl Adapter {
         let reached = AdapterParts {
             memory,
             aperture: aperture.clone(),
+            late: late.clone(),
             polls: polls.clone(),
             native_fences: native_fences.clone(),
             native_interrupts: config.native_interrupts,
@@ -192,6 +200,7 @@ impl Adapter {
             ids: SegmentIds::new(local.is_some()),
             local,
             aperture,
+            late,
             engines,
             threads: platform::lock!(Some(threads), "soft::Adapter::threads")?,
             native_fences,
@@ -368,6 +377,17 @@ impl Adapter {
             if let Some(shell) = self.engine(queue.engine) {
                 shell.remove_queue(&queue);
             }
+        }
+        // Its logs may go now.
+        self.drain_logs();
+    }
+
+    /// UpdateNativeFenceLogs: entries that engines keep back are there.
+    ///
+    /// Context: does not sleep.
+    pub(super) fn drain_logs(&self) {
+        if let Some(late) = &self.late {
+            late.drain();
         }
     }
 

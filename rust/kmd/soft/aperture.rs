@@ -3,6 +3,7 @@
 //! The aperture of the software adapter: a table of pages of system memory, which makes them look
 //! like one range (MEM-4, MEM-78).
 
+use super::late_stores::LateStores;
 use crate::{
     engine::memory::{
         Memory,
@@ -100,6 +101,8 @@ impl Aperture {
 pub(super) struct Reached<'a> {
     pub(super) memory: &'a PhysicalMemory,
     pub(super) aperture: &'a Aperture,
+    /// Where entries of logs are kept back, if they are.
+    pub(super) late: Option<&'a LateStores>,
 }
 
 impl Memory for Reached<'_> {
@@ -117,6 +120,19 @@ impl Memory for Reached<'_> {
 
     fn store64(&self, at: Physical, value: u64) -> Option<()> {
         self.memory.store64(self.aperture.resolve(at)?, value)
+    }
+
+    fn store64_late(&self, at: Physical, value: u64) -> Option<()> {
+        match self.late {
+            Some(late) => late.keep(self.aperture.resolve(at)?, value),
+            None => self.store64(at, value),
+        }
+    }
+
+    fn drain(&self) {
+        if let Some(late) = self.late {
+            late.drain();
+        }
     }
 
     fn compare_exchange64(&self, at: Physical, old: u64, new: u64) -> Option<u64> {

@@ -40,6 +40,8 @@ pub struct Config {
     pub fence_stride: u32,
     /// It has fences inside of one GPU (FEN-130).
     pub intra_gpu_fences: bool,
+    /// Its engines keep entries of logs back until they are asked for, or interrupt (GPU-78).
+    pub lazy_logs: bool,
 }
 
 /// Where an adapter wants its native fences, for tests of the OS part (FEN-65).

@@ -19,6 +19,7 @@ mod doorbells;
 mod engine_core;
 mod entries;
 mod identity;
+mod late_stores;
 pub mod listed;
 mod memory;
 pub mod native_fences;
@@ -226,6 +227,7 @@ impl Default for Config {
             fence_addresses: FenceAddresses::default(),
             fence_stride: FENCE_STRIDE,
             intra_gpu_fences: true,
+            lazy_logs: false,
         }
     }
 }
@@ -440,9 +442,13 @@ impl Kmd for SoftKmd {
         }
     }
 
-    /// Engines store entries before headers, so that a barrier of the reader is all that it takes.
+    /// Engines store entries before headers, so that a barrier of the reader is all that it takes,
+    /// but for what they keep back.
     fn update_native_fence_logs(&self, _: &Dispatch, _: &[HwQueueCookie]) {
         platform::full_fence();
+        if let Ok(adapter) = self.adapter() {
+            adapter.drain_logs();
+        }
     }
 
     fn dpc_routine(&self, class: &Dispatch) {

@@ -23,6 +23,7 @@ use super::{
         Turn, //
     },
     entries::LINGER_NS,
+    late_stores::LateStores,
     listed::List,
     native_fences::{
         Bell,
@@ -80,6 +81,7 @@ pub(super) struct Shell {
     /// The adapter's memory, and when the CMP has to look.
     memory: Shared<PhysicalMemory>,
     aperture: Shared<Aperture>,
+    late: Option<Shared<LateStores>>,
     polls: Shared<Polls>,
     bell: Shared<Bell>,
     listed: ShortLock<ToLookAt>,
@@ -98,6 +100,7 @@ pub(super) struct Shell {
 pub(super) struct AdapterParts {
     pub(super) memory: Shared<PhysicalMemory>,
     pub(super) aperture: Shared<Aperture>,
+    pub(super) late: Option<Shared<LateStores>>,
     pub(super) polls: Shared<Polls>,
     pub(super) native_fences: Shared<NativeFences>,
     pub(super) native_interrupts: NativeInterruptMode,
@@ -141,6 +144,7 @@ impl Shell {
             number,
             memory: parts.memory.clone(),
             aperture: parts.aperture.clone(),
+            late: parts.late.clone(),
             polls: parts.polls.clone(),
             bell,
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
@@ -349,6 +353,7 @@ impl Shell {
         Reached {
             memory: &self.memory,
             aperture: &self.aperture,
+            late: self.late.as_deref(),
         }
     }
 

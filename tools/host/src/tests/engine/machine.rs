@@ -43,6 +43,9 @@ pub struct Ram {
     pages: RefCell<BTreeMap<Physical, Page>>,
     trace: RefCell<Vec<Event>>,
     others: RefCell<Option<Others>>,
+    /// Whether entries of logs are stored late, and those that are to be.
+    pub is_lazy: Cell<bool>,
+    late: RefCell<Vec<(Physical, u64)>>,
 }
 
 impl Ram {
@@ -141,6 +144,22 @@ impl Memory for Ram {
         self.write(at, &value.to_le_bytes())?;
         self.happened(Event::Store64(at, value));
         Some(())
+    }
+
+    fn store64_late(&self, at: Physical, value: u64) -> Option<()> {
+        if !self.is_lazy.get() {
+            return self.store64(at, value);
+        }
+        is_aligned(at, 8);
+        self.word(at)?;
+        self.late.borrow_mut().push((at, value));
+        Some(())
+    }
+
+    fn drain(&self) {
+        for (at, value) in self.late.take() {
+            self.store64(at, value);
+        }
     }
 
     fn compare_exchange64(&self, at: Physical, old: u64, new: u64) -> Option<u64> {

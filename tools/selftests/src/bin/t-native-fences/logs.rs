@@ -28,7 +28,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("GPU-72 GPU-74 GPU-86 one queue waits for another", example)
         .test(
             "FEN-98 GPU-77 GPU-83 GPU-88 what a trace tells of logs",
-            told,
+            || told(&Gpu::new()?),
+        )
+        .test(
+            "GPU-78 GPU-77 what a trace tells of logs that come late",
+            told_late,
         )
         .test("GPU-80 a trace tells what is lost", lost)
         .test(
@@ -147,8 +151,7 @@ fn entries(events: &[Event]) -> Vec<(u64, u64, [u64; 2])> {
     .collect()
 }
 
-fn told() -> TestResult {
-    let gpu = Gpu::new()?;
+fn told(gpu: &Gpu) -> TestResult {
     let context = gpu.device().create_hw_context(0)?;
     let fence = gpu.device().create_native_fence(0)?;
     let now = || {
@@ -159,7 +162,7 @@ fn told() -> TestResult {
     let mut after = 0;
     let events = traced(|| {
         let queue = user_queue(&context)?;
-        let user = UserQueue::connected(&gpu, &queue)?;
+        let user = UserQueue::connected(gpu, &queue)?;
         let event = waited(&fence, 3)?;
         user.run(
             &logged_signal(&fence, 1, true)
@@ -171,7 +174,7 @@ fn told() -> TestResult {
         after = now();
         // Who looks at the counters reads what nobody has interrupted for.
         user.run(&logged_signal(&fence, 4, true))?;
-        Counts::of(&gpu)?;
+        Counts::of(gpu)?;
         user.run(&logged_signal(&fence, 5, true))?;
         drop(user);
         queue.destroy()?;
@@ -194,6 +197,46 @@ fn told() -> TestResult {
         .filter(|event| event.name == "native_interrupt");
     ensure_eq!(interrupts.count(), 1);
     Ok(())
+}
+
+/// No signal comes behind the last wait before the logs are read, so that only
+/// UpdateNativeFenceLogs brings its entry.
+fn told_late() -> TestResult {
+    let adapter = SoftAdapter::new("t-native-fences-late")?;
+    adapter.set("lazy_logs", "1")?;
+    adapter.set("enabled", "1")?;
+    let device = adapter.device()?;
+    let gpu = Gpu::on(&device, 0)?;
+    told(&gpu)?;
+    let context = device.create_hw_context(0)?;
+    let (fence, gate) = (
+        device.create_native_fence(0)?,
+        device.create_native_fence(0)?,
+    );
+    let seen = gpu.buffer(PAGE)?;
+    let queue = user_queue(&context)?;
+    let user = UserQueue::connected(&gpu, &queue)?;
+    let events = traced(|| {
+        let last = user.submit(
+            &logged_signal(&fence, 5, true)
+                .append(&logged_wait(&fence, 4))
+                .write(seen.at(0), &[1])
+                .append(&wait(&gate, 1)),
+        )?;
+        eventually("the wait is logged", || seen.get64(0) == 1)?;
+        Counts::of(&gpu)?;
+        gate.signal(1)?;
+        user.until(last)
+    })?;
+    let said: Vec<_> = entries(&events)
+        .iter()
+        .map(|entry| (entry.0, entry.1))
+        .collect();
+    ensure_eq!(said, [(0, 5), (1, 4)]);
+    // What is still kept back goes with the queue.
+    user.run(&logged_wait(&fence, 3))?;
+    drop(user);
+    Ok(queue.destroy()?)
 }
 
 fn lost() -> TestResult {

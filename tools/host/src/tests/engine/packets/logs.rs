@@ -6,6 +6,7 @@ use crate::engine::command_processor::{Outcome, SLICE};
 use crate::engine::fault::{FaultKind, Illegal};
 use crate::engine::fences::{FenceIndex, NativeFence};
 use crate::engine::log::{Log, LogType};
+use crate::engine::memory::Memory;
 use crate::tests::engine::machine::{Event, FenceEvent, Machine, DATA, PROCESS};
 use crate::tests::engine::program::{Program, DATA_QWORD, GREATER_OR_EQUAL};
 use proptest::prelude::*;
@@ -291,6 +292,59 @@ fn gpu_47_write_log_logs_what_earlier_packets_did() {
     assert_eq!(header(&machine, SIGNALS), (2, 0));
     // It raises nothing, and touches no fence.
     assert_eq!(machine.fences.events.take(), []);
+}
+
+/// A consumer that does not ask for entries reads what was there before.
+#[test]
+fn gpu_78_entries_of_a_lazy_engine_come_when_they_are_asked_for() {
+    let mut machine = machine();
+
+    machine.ram.is_lazy.set(true);
+    machine.set_word(CURRENT, 5);
+    machine.clock.0.set(50);
+    machine.done(
+        &Program::new()
+            .logged_wait(CURRENT, 4, [HANDLE, APPEND])
+            .write_log(SELECT_SIGNAL, HANDLE, 5, APPEND, false)
+            .0,
+    );
+    assert_eq!(
+        (header(&machine, WAITS).0, header(&machine, SIGNALS).0),
+        (1, 1)
+    );
+    for log in [WAITS, SIGNALS] {
+        assert_eq!(entry(&machine, log, 0), (0, 0, 0, [0, 0]), "not asked for");
+    }
+
+    machine.ram.drain();
+    assert_eq!(entry(&machine, WAITS, 0), (4, HANDLE, 1, [50, 50]));
+    assert_eq!(entry(&machine, SIGNALS, 0), (5, HANDLE, 0, [0, 50]));
+}
+
+/// Step 4 of GPU-76: whoever hears of a signal finds its entry, and all before it.
+#[test]
+fn gpu_78_gpu_76_a_lazy_engine_sends_entries_ahead_of_an_interrupt() {
+    let mut machine = machine();
+
+    machine.ram.is_lazy.set(true);
+    machine.set_word(MONITORED, 0);
+    machine.submit(
+        &Program::new()
+            .write_log(SELECT_WAIT, HANDLE, 3, APPEND, false)
+            .logged_signal(CURRENT, 7, [HANDLE, APPEND])
+            .0,
+    );
+    machine.ram.take_trace();
+    machine.run();
+
+    let trace = machine.ram.take_trace();
+    let at = |event| trace.iter().position(|seen| *seen == event).unwrap();
+    let [monitored, waited, signalled] =
+        [MONITORED, WAITS + 40, SIGNALS + 40].map(|va| machine.find(va).unwrap());
+    let look = at(Event::Load64(monitored));
+
+    assert!(at(Event::Store64(waited, 3)) < look);
+    assert!(at(Event::Store64(signalled, 7)) < look);
 }
 
 #[test]
