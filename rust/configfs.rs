@@ -153,6 +153,7 @@ impl GroupOperations for Root {
                 fence_stride: 22,
                 intra_gpu_fences: 23,
                 lazy_logs: 24,
+                map_to_gpu_system_process: 25,
             ],
         };
 
@@ -658,6 +659,25 @@ impl AttributeOperations<24> for SoftAdapter {
         let is_lazy = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.lazy_logs = is_lazy)
+    }
+}
+
+/// `map_to_gpu_system_process`: whether its CMP reaches native fences in the paging process
+/// (FEN-119).
+#[vtable]
+impl AttributeOperations<25> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let maps = u8::from(this.state.lock().config.map_to_gpu_system_process);
+
+        show(page, fmt!("{maps}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let maps = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.map_to_gpu_system_process = maps)
     }
 }
 

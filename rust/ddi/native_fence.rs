@@ -7,9 +7,12 @@
 //! less than the lowest value that a CPU waits for, or the highest value if none does. A KMD keeps
 //! neither address: it gets a reference with each call that is about them (FEN-107).
 
-use super::types::{
-    NativeFenceCookie,
-    NativeFenceId, //
+use super::{
+    paging::PageSize,
+    types::{
+        NativeFenceCookie,
+        NativeFenceId, //
+    }, //
 };
 use crate::platform::{
     Shared,
@@ -89,8 +92,8 @@ impl NativeFenceServices {
 pub struct NativeFenceCaps {
     /// `MonitoredValueStride`: bytes between two fences in a page, a power of two from 8 to 4096.
     pub stride: u32,
-    /// `MapToGpuSystemProcess`: the GPU wants to see both words in the address space of the system
-    /// process.
+    /// `MapToGpuSystemProcess`: the GPU wants to see both words in the address space of the paging
+    /// process, too (FEN-119).
     pub map_to_gpu_system_process: bool,
     /// `MinimumAddress`: the lowest GPU address of a word that will do.
     pub minimum_address: u64,
@@ -99,6 +102,25 @@ pub struct NativeFenceCaps {
     /// It has fences of [`NativeFenceType::IntraGpu`], which the OS part offers
     /// ([`NativeFenceOsCaps::intra_gpu_type`]).
     pub intra_gpu_type: bool,
+}
+
+impl NativeFenceCaps {
+    /// Whether the words of a fence may be there: each in a page of its own (FEN-60), and between
+    /// the addresses that the GPU wants (FEN-65).
+    pub fn allow(&self, current_value: u64, monitored_value: u64) -> bool {
+        let Self {
+            minimum_address: first,
+            maximum_address: end,
+            ..
+        } = *self;
+        let is_word = |address: u64| {
+            address % 8 == 0 && address >= first && (end == 0 || address < end) && address != 0
+        };
+
+        is_word(current_value)
+            && is_word(monitored_value)
+            && current_value / PageSize::Kib4.bytes() != monitored_value / PageSize::Kib4.bytes()
+    }
 }
 
 /// Bytes of a client's data that go to the KMD and back (`D3DDDI_NATIVE_FENCE_PDD_SIZE`).
@@ -130,6 +152,29 @@ pub struct CreateNativeFenceArgs<'a> {
     pub monitored_value: u64,
     /// Who uses it.
     pub ty: NativeFenceType,
+    /// Where both words are in the paging process, see [`SystemWords`].
+    pub system: SystemWords,
+}
+
+/// GPU virtual addresses of the words of a fence in the paging process, which may store to both
+/// (FEN-57). They are good until DestroyNativeFence has returned. Both are 0 without
+/// [`NativeFenceCaps::map_to_gpu_system_process`] (FEN-119).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemWords {
+    /// `CurrentValueSystemProcessGpuVa`.
+    pub current_value: u64,
+    /// `MonitoredValueSystemProcessGpuVa`.
+    pub monitored_value: u64,
+}
+
+impl SystemWords {
+    /// Whether a driver with these caps may get them.
+    pub fn suit(&self, caps: &NativeFenceCaps) -> bool {
+        match caps.map_to_gpu_system_process {
+            true => caps.allow(self.current_value, self.monitored_value),
+            false => *self == Self::default(),
+        }
+    }
 }
 
 /// What OpenNativeFence gets (`DXGKARG_OPENNATIVEFENCE`). All devices of a process see a fence at

@@ -23,6 +23,8 @@ pub struct CreateProcessArgs<'a> {
     /// `VirtualMachineProcess`: it is one of a guest, for which the OS part of the host has it
     /// made.
     pub is_of_virtual_machine: bool,
+    /// `SystemProcess`: it is the paging process of the adapter, which is nobody's.
+    pub is_system: bool,
     /// What the KMD may call about it, until DestroyProcess.
     pub callbacks: &'a Shared<dyn ProcessCallbacks>,
 }

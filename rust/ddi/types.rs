@@ -142,6 +142,8 @@ pub struct CreateDeviceArgs {
     pub id: DeviceId,
     /// Whose it is.
     pub process: ProcessCookie,
+    /// `SystemDevice`: that is the paging process.
+    pub is_system: bool,
 }
 
 /// How a context takes work. The two kinds have handles that do not stand for each other.
@@ -164,6 +166,9 @@ pub struct CreateContextArgs<'a> {
     pub node: u32,
     /// On which physical adapters: bit n is the n-th, and 0 means all of them.
     pub engines: u32,
+    /// `SystemContext`: it is of the paging process. It gets no work, and tells where the page
+    /// tables of that begin.
+    pub is_system: bool,
     /// The client's data, as many bytes as [`DriverCaps::context_data_size`] at most.
     ///
     /// [`DriverCaps::context_data_size`]: super::caps::DriverCaps::context_data_size

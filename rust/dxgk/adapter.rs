@@ -21,6 +21,7 @@ use super::{
     },
     dpc::Dpc,
     power::Power,
+    quota::account::Accounts,
     recovery::Recovery,
     report::Reports,
     sched::{
@@ -36,7 +37,9 @@ use super::{
         native_interrupts::NativeInterrupts, //
     },
     vidmm::{
+        address_space::OnAdapter,
         all_contexts::AllContexts,
+        paging_process::PagingProcess,
         segment::AdapterMemory, //
     }, //
 };
@@ -178,6 +181,8 @@ pub(crate) struct Adapter {
     failing: Work<Adapter>,
     /// What it has of memory.
     pub(in crate::dxgk) memory: AdapterMemory,
+    /// Shows native fences to a GPU that wants that (FEN-119).
+    pub(in crate::dxgk) paging_process: Option<Arc<PagingProcess>>,
     /// The fences that are bound to it.
     pub(in crate::dxgk) fences: Arc<FenceBindings>,
     /// The interrupts of native fences.
@@ -233,7 +238,8 @@ impl WorkItem for Adapter {
 
 impl Adapter {
     /// The adapter of this kind with the number `index`, which `kmd` drives. Starts it, with what
-    /// is configured about its features. `debugfs` shows its counters.
+    /// is configured about its features. `debugfs` shows its counters. What the OS part itself
+    /// wants to have there is charged to the caller.
     ///
     /// Context: may sleep, no spinlock held.
     pub(super) fn start(
@@ -243,6 +249,7 @@ impl Adapter {
         options: &AdapterOptions,
         debugfs: Option<&Debugfs>,
         owner: Arc<dyn AdapterOwner>,
+        accounts: &Arc<Accounts>,
     ) -> KmdResult<Arc<Self>> {
         let class = Passive::here();
         let luid = luid::luid_of(kind, index);
@@ -285,6 +292,17 @@ impl Adapter {
 
             (caps, features, native_fences.unwrap_or_default(), memory)
         };
+        let on = OnAdapter {
+            addresses: memory.addresses,
+            gpu_mmu: &caps.gpu_mmu,
+            contexts: &contexts,
+        };
+        // Memory is missing, to the KMD or here.
+        let paging_process = native_fence_caps
+            .map_to_gpu_system_process
+            .then(|| PagingProcess::new(&port, &on, accounts, &stats))
+            .transpose()
+            .map_err(|_| KmdError::NoMemory)?;
         let native_interrupts = NativeInterrupts::new(
             &fences,
             fence_worker,
@@ -316,6 +334,7 @@ impl Adapter {
                 has_failed: Atomic::new(false),
                 failing <- new_work!("Adapter::failing"),
                 memory,
+                paging_process,
                 fences,
                 native_interrupts,
                 queues,
@@ -506,6 +525,15 @@ impl Adapter {
     /// The features that are enabled.
     pub(in crate::dxgk) fn features(&self) -> FeatureSet {
         self.features.enabled()
+    }
+
+    /// What address spaces have of it.
+    pub(in crate::dxgk) fn to_space(&self) -> OnAdapter<'_> {
+        OnAdapter {
+            addresses: self.memory.addresses,
+            gpu_mmu: &self.caps.gpu_mmu,
+            contexts: &self.contexts,
+        }
     }
 
     /// Whether it has native fences (FEN-113).

@@ -257,6 +257,7 @@ impl Border {
         let args = CreateProcessArgs {
             id,
             is_of_virtual_machine: true,
+            is_system: false,
             callbacks: &callbacks,
         };
 

@@ -145,6 +145,7 @@ fn create(
         scheduling: description.scheduling,
         node: description.node,
         engines: description.engines,
+        is_system: false,
         private_data: &description.private_data,
         callbacks,
     };

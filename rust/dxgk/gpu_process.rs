@@ -33,6 +33,7 @@ use super::{
 };
 use crate::{
     ddi::{
+        class::Passive,
         object,
         types::ProcessId, //
     },
@@ -84,8 +85,16 @@ impl GpuProcess {
     ) -> DxgResult<Arc<Self>> {
         // No other process on any adapter has this number.
         let id = ProcessId(next_id());
-        let (kmd, space) = AddressSpace::with_process(adapter, id, holder.clone(), offered)?;
-
+        let class = Passive::here();
+        let (kmd, space) = AddressSpace::with_process(
+            &adapter.to_space(),
+            holder.clone(),
+            offered,
+            |addresses| match &adapter.border {
+                Some(border) => border.create_process(&adapter.port, &class, id, addresses),
+                None => object::Process::create(&adapter.port, &class, id, addresses),
+            },
+        )?;
         let fences = GpuFences::new(adapter.id)?;
         let work = QueuedWork::new()?;
 

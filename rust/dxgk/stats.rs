@@ -42,17 +42,19 @@ pub(crate) const CPU_MAPPINGS: usize = 6;
 pub(crate) const NOTICES: usize = 7;
 /// Values in information stores.
 pub(crate) const VALUES: usize = 8;
+/// Pages that the paging process shows.
+pub(crate) const SYSTEM_PAGES: usize = 9;
 /// How many of these an adapter has; the others belong to processes.
-const OF_ADAPTER: usize = 9;
+const OF_ADAPTER: usize = 10;
 /// Process objects.
-pub(crate) const PROCESSES: usize = 9;
+pub(crate) const PROCESSES: usize = 10;
 /// Pending waits that no thread sleeps in. One may be for fences of several adapters.
-pub(crate) const WAITERS: usize = 10;
+pub(crate) const WAITERS: usize = 11;
 /// Pages of fence values. Fences of several adapters may share one.
-pub(crate) const PAGES: usize = 11;
+pub(crate) const PAGES: usize = 12;
 
 /// What debugfs calls them.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "retiring",
     "objects",
     "handles",
@@ -62,6 +64,7 @@ const NAMES: [&str; 12] = [
     "cpu-mappings",
     "notices",
     "values",
+    "system-pages",
     "processes",
     "waiters",
     "pages",
@@ -135,6 +138,11 @@ impl OwnStats {
     /// Those that `owner` is counted on.
     pub(crate) fn of(owner: &impl CountedOn) -> Self {
         Self(owner.stats().cloned())
+    }
+
+    /// These.
+    pub(crate) fn new(stats: &Arc<Stats>) -> Self {
+        Self(Some(stats.clone()))
     }
 }
 

@@ -27,6 +27,7 @@ use super::{
         NewAllocation, //
     },
     process::Process,
+    quota::account::Accounts,
     running::Running, //
 };
 use crate::{
@@ -78,6 +79,7 @@ pub(in crate::dxgk) fn started(
         &AdapterOptions::NONE,
         None,
         running,
+        &Accounts::new()?,
     );
 
     Ok((journal, adapter.map_err(DxgError::from)))

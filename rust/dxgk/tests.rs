@@ -520,6 +520,7 @@ mod tests {
         let process = CreateProcessArgs {
             id: ProcessId(1),
             is_of_virtual_machine: false,
+            is_system: false,
             callbacks: &callbacks,
         };
         let process = Dispatch::below(&mut Passive::here(), |_| {

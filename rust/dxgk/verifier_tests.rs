@@ -141,6 +141,7 @@ mod tests {
             let process = CreateProcessArgs {
                 id: ProcessId(1),
                 is_of_virtual_machine: false,
+                is_system: false,
                 callbacks: &callbacks,
             };
             let process = kmd
@@ -148,7 +149,14 @@ mod tests {
                 .map_err(|_| EINVAL)?;
             let id = DeviceId(2);
             let device = kmd
-                .create_device(class, &CreateDeviceArgs { id, process })
+                .create_device(
+                    class,
+                    &CreateDeviceArgs {
+                        id,
+                        process,
+                        is_system: false,
+                    },
+                )
                 .map_err(|_| EINVAL)?;
             let callbacks: Arc<dyn QueueCallbacks> = Arc::new(Nobody, GFP_KERNEL)?;
             let args = CreateContextArgs {
@@ -156,6 +164,7 @@ mod tests {
                 scheduling: Scheduling::Packets,
                 node: 0,
                 engines: 0,
+                is_system: false,
                 private_data: &[],
                 callbacks: &callbacks,
             };

@@ -67,13 +67,14 @@ pub fn ask(
     kmd.query_adapter_info(class, AdapterQuery::DriverCaps(&mut caps));
     check(&caps, features.enabled())?;
 
+    let has_addresses = caps.gpu_mmu.page_table_levels != 0;
     let mut native_fences = None;
 
     if features.enabled().has(NATIVE_FENCE) {
         let mut caps = NativeFenceCaps::default();
 
         kmd.query_adapter_info(class, AdapterQuery::NativeFenceCaps(&mut caps));
-        check_native_fences(&caps)?;
+        check_native_fences(&caps, has_addresses)?;
         native_fences = Some(caps);
     }
     Ok(Answers {
@@ -117,12 +118,12 @@ pub fn check(caps: &DriverCaps, enabled: FeatureSet) -> Result<(), KmdError> {
 /// Whether there can be native fences as a driver wants them.
 ///
 /// InvalidParameter: the distance makes no sense, or the driver has not answered (FEN-61, FEN-111).
-/// NotSupported: words in the system process, which has no GPU addresses.
-pub fn check_native_fences(caps: &NativeFenceCaps) -> Result<(), KmdError> {
+/// NotSupported: words in the paging process of a GPU without addresses.
+pub fn check_native_fences(caps: &NativeFenceCaps, has_addresses: bool) -> Result<(), KmdError> {
     if !caps.stride.is_power_of_two() || !(8..=4096).contains(&caps.stride) {
         return Err(KmdError::InvalidParameter);
     }
-    if caps.map_to_gpu_system_process {
+    if caps.map_to_gpu_system_process && !has_addresses {
         return Err(KmdError::NotSupported);
     }
     Ok(())

@@ -42,6 +42,7 @@ impl Device {
         let args = CreateDeviceArgs {
             id,
             process: process.cookie,
+            is_system: process.is_system,
         };
         let device = Self {
             cookie: process.port.enter()?.create_device(class, &args)?,

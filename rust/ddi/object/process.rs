@@ -35,6 +35,8 @@ use crate::{
 pub struct Process {
     pub(super) cookie: ProcessCookie,
     pub(super) port: Shared<Port>,
+    /// It is the paging process.
+    pub(super) is_system: bool,
 }
 
 /// Entries for one page table of a process.
@@ -68,10 +70,31 @@ impl Process {
         id: ProcessId,
         addresses: &mut dyn ReserveAddresses,
     ) -> KmdResult<Shared<Self>> {
+        Self::create_local(port, class, id, false, addresses)
+    }
+
+    /// The same for the paging process.
+    pub fn create_system(
+        port: &Shared<Port>,
+        class: &Passive,
+        id: ProcessId,
+        addresses: &mut dyn ReserveAddresses,
+    ) -> KmdResult<Shared<Self>> {
+        Self::create_local(port, class, id, true, addresses)
+    }
+
+    fn create_local(
+        port: &Shared<Port>,
+        class: &Passive,
+        id: ProcessId,
+        is_system: bool,
+        addresses: &mut dyn ReserveAddresses,
+    ) -> KmdResult<Shared<Self>> {
         let callbacks = process::local_process().ok_or(KmdError::NoMemory)?;
         let args = CreateProcessArgs {
             id,
             is_of_virtual_machine: false,
+            is_system,
             callbacks: &callbacks,
         };
 
@@ -88,6 +111,7 @@ impl Process {
         let process = Self {
             cookie: port.enter()?.create_process(class, args, addresses)?,
             port: port.clone(),
+            is_system: args.is_system,
         };
 
         // Without memory it is dropped, and so destroyed.

@@ -318,7 +318,14 @@ impl Kmd for Verifier {
     fn query_adapter_info(&self, class: &Passive, query: AdapterQuery<'_>) {
         let _call = self.enter(Entry::Query, 0);
 
-        self.kmd.query_adapter_info(class, query);
+        match query {
+            AdapterQuery::NativeFenceCaps(caps) => {
+                self.kmd
+                    .query_adapter_info(class, AdapterQuery::NativeFenceCaps(caps));
+                *self.native_fence_caps.lock() = *caps;
+            }
+            query => self.kmd.query_adapter_info(class, query),
+        }
     }
 
     fn get_node_metadata(&self, class: &Passive, node: u32) -> NodeMetadata {
@@ -614,10 +621,14 @@ impl Kmd for Verifier {
         fence: &CreateNativeFenceArgs<'_>,
         private_data: &mut PrivateData,
     ) -> KmdResult<NativeFenceCookie> {
-        let _call = self.enter(Entry::CreateNativeFence, fence.id.0);
+        let call = self.enter(Entry::CreateNativeFence, fence.id.0);
         let work = Work::of_process(0).ok_or(KmdError::NoMemory)?;
         let callbacks = VerifiedNativeFence::around(fence.callbacks, &work, &self.log, fence.id.0)
             .ok_or(KmdError::NoMemory)?;
+        let caps = *self.native_fence_caps.lock();
+
+        call.check(Rule::BadValue, fence.system.suit(&caps));
+
         let new = self
             .objects
             .prepare(Kind::NativeFence, fence.id.0, [None, None], Some(work));
@@ -644,12 +655,11 @@ impl Kmd for Verifier {
             .enter_on(Entry::OpenNativeFence, Kind::NativeFence, fence.0)
             .ok_or(KmdError::InvalidParameter)?;
         let device = call.find(Kind::Device, device.0)?;
+        let caps = *self.native_fence_caps.lock();
 
         call.check(
             Rule::BadValue,
-            open.current_value % 8 == 0
-                && open.monitored_value % 8 == 0
-                && open.current_value / PAGE_SIZE != open.monitored_value / PAGE_SIZE,
+            caps.allow(open.current_value, open.monitored_value),
         );
 
         let new = self.objects.prepare(

@@ -26,12 +26,14 @@ pub mod rule;
 
 use super::{
     caps::DriverCaps,
+    native_fence::NativeFenceCaps,
     Kmd, //
 };
 use crate::platform::{
     self,
     Boxed,
     Shared,
+    ShortLock,
     Word32, //
 };
 use entry::Entry;
@@ -56,6 +58,8 @@ pub struct Verifier {
     inside: Word32,
     /// What it says of its adapter, from StartDevice on.
     caps: DriverCaps,
+    /// What it wants of native fences, from when the OS part has asked.
+    native_fence_caps: ShortLock<NativeFenceCaps>,
     /// 1 in D3.
     asleep: Word32,
 }
@@ -72,6 +76,10 @@ impl Verifier {
             stage: platform::word32(0),
             inside: platform::word32(0),
             caps: DriverCaps::default(),
+            native_fence_caps: platform::short_lock!(
+                NativeFenceCaps::default(),
+                "Verifier::native_fence_caps"
+            )?,
             asleep: platform::word32(0),
         })
     }

@@ -143,6 +143,7 @@ mod tests {
                 scheduling: Scheduling::Packets,
                 node: 0,
                 engines: 0,
+                is_system: false,
                 private_data: &[],
                 callbacks: &callbacks,
             };

@@ -85,17 +85,23 @@ pub(crate) struct NativePart {
 }
 
 impl NativePart {
-    /// CreateNativeFence on `adapter`.
+    /// CreateNativeFence on `adapter`, of a fence whose CurrentValue is in `place`.
     ///
     /// Context: may sleep, no spinlock held.
-    fn new(adapter: &Arc<Adapter>, private_data: &mut PrivateData) -> DxgResult<Arc<Self>> {
+    fn new(
+        adapter: &Arc<Adapter>,
+        place: &FenceStorage,
+        private_data: &mut PrivateData,
+    ) -> DxgResult<Arc<Self>> {
         let monitored = CountedPage::new()?;
+        let pages = [place.page(), &monitored.page];
 
         store_release(monitored.page.word(0), EVERYBODY_IS_TOLD);
         Ok(Arc::new(
             Self {
                 kmd: KmdFence::new(
                     adapter,
+                    (pages, place.offset()),
                     EVERYBODY_IS_TOLD,
                     NativeFenceType::Default,
                     private_data,
@@ -291,7 +297,7 @@ impl CrossAdapter {
             return Ok(native);
         }
 
-        let made = NativePart::new(adapter, private_data)
+        let made = NativePart::new(adapter, &self.place, private_data)
             .and_then(|part| Bound::new(&fence, adapter, part))
             .map(|bound| self.add_native(adapter.id, bound));
 

@@ -23,7 +23,8 @@ use crate::{
             NativeFenceCallbacks,
             NativeFenceType,
             OpenNativeFenceArgs,
-            PrivateData, //
+            PrivateData,
+            SystemWords, //
         },
         object::{
             self,
@@ -33,7 +34,8 @@ use crate::{
     },
     dxgk::{
         adapter::Adapter,
-        stats::next_id, //
+        stats::next_id,
+        vidmm::paging_process::SystemPage, //
     },
     error::DxgResult,
     platform::{
@@ -52,6 +54,8 @@ use kernel::sync::{
 /// What the KMD of one adapter has of a native fence, and what tells of its interrupts.
 pub(crate) struct KmdFence {
     kmd: Arc<object::NativeFence>,
+    /// Both words in the paging process. They go after the fence.
+    _system: Option<[SystemPage; 2]>,
     interrupt: Arc<Interrupt>,
     adapter: Arc<Adapter>,
 }
@@ -66,27 +70,46 @@ pub(crate) struct NativeView<'a> {
 
 impl KmdFence {
     /// CreateNativeFence. MonitoredValue, which is `monitored_value`, is in its place, and
-    /// CurrentValue too.
+    /// CurrentValue too: both at one offset in their pages.
     ///
     /// Context: may sleep, no spinlock held.
     pub(super) fn new(
         adapter: &Arc<Adapter>,
+        (pages, offset): ([&Arc<ValuePage>; 2], u64),
         monitored_value: u64,
         ty: NativeFenceType,
         private_data: &mut PrivateData,
     ) -> DxgResult<Self> {
         let interrupt = Interrupt::new(&adapter.native_interrupts)?;
         let callbacks: Arc<dyn NativeFenceCallbacks> = interrupt.clone();
+        let system = match &adapter.paging_process {
+            Some(process) => {
+                let [current, monitored] = pages;
+
+                Some([process.show(current)?, process.show(monitored)?])
+            }
+            None => None,
+        };
         let args = CreateNativeFenceArgs {
             id: NativeFenceId(next_id()),
             callbacks: &callbacks,
             monitored_value,
             ty,
+            system: system.as_ref().map_or(SystemWords::default(), |pages| {
+                let [current_value, monitored_value] =
+                    pages.each_ref().map(|page| page.address(offset));
+
+                SystemWords {
+                    current_value,
+                    monitored_value,
+                }
+            }),
         };
         let class = Passive::here();
 
         Ok(Self {
             kmd: object::NativeFence::create(&adapter.port, &class, &args, private_data)?,
+            _system: system,
             interrupt,
             adapter: adapter.clone(),
         })

@@ -77,18 +77,27 @@ impl NativeFence {
         ty: NativeFenceType,
         private_data: &mut PrivateData,
     ) -> DxgResult<Self> {
-        let monitored = match place.common_monitored() {
-            Some(_) => None,
+        let own;
+        let (monitored, page) = match place.common_monitored() {
+            Some(common) => (None, &common.page),
             None => {
                 let page = CountedPage::new()?;
 
                 store_release(page.page.word(0), NOBODY_WAITS);
-                Some(page)
+                own = page.page.clone();
+                (Some(page), &own)
             }
         };
+        let pages = [place.page(), page];
 
         Ok(Self {
-            on_adapter: KmdFence::new(adapter, NOBODY_WAITS, ty, private_data)?,
+            on_adapter: KmdFence::new(
+                adapter,
+                (pages, place.offset()),
+                NOBODY_WAITS,
+                ty,
+                private_data,
+            )?,
             place,
             monitored,
             last_wait_ns: Atomic::new(0),

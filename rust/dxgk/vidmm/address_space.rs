@@ -14,7 +14,10 @@
 //! itself waits, and who moves an allocation that it shares.
 
 use super::{
-    all_contexts::Joined,
+    all_contexts::{
+        AllContexts,
+        Joined, //
+    },
     contexts::{
         Contexts,
         SpaceContext, //
@@ -27,7 +30,7 @@ use super::{
 };
 use crate::{
     ddi::{
-        class::Passive,
+        caps::GpuMmuCaps,
         object::{
             self,
             Suspension, //
@@ -36,12 +39,9 @@ use crate::{
             NoAddresses,
             ReserveAddresses, //
         },
-        types::ProcessId, //
+        types::KmdResult, //
     },
-    dxgk::{
-        adapter::Adapter,
-        quota::holder::Holder, //
-    },
+    dxgk::quota::holder::Holder,
     error::DxgResult,
     logic::{
         gpu_ranges::{
@@ -81,6 +81,16 @@ mod state;
 mod updates;
 mod walk;
 
+/// What an address space has of its adapter.
+pub(in crate::dxgk) struct OnAdapter<'a> {
+    /// How addresses are divided; `None` if there are none.
+    pub(in crate::dxgk) addresses: Option<(Levels, Division)>,
+    /// How page tables are written.
+    pub(in crate::dxgk) gpu_mmu: &'a GpuMmuCaps,
+    /// All contexts.
+    pub(in crate::dxgk) contexts: &'a Arc<AllContexts>,
+}
+
 /// The GPU addresses of a process on one adapter.
 #[pin_data]
 pub(crate) struct AddressSpace {
@@ -99,28 +109,24 @@ pub(crate) struct AddressSpace {
 }
 
 impl AddressSpace {
-    /// CreateProcess on `adapter`, with an address space in which is only what the KMD reserves.
-    /// What it takes is charged to `holder`. `None` if the adapter has no GPU addresses.
+    /// A process by `create`, which is CreateProcess, with an address space in which is only what
+    /// the KMD reserves. What it takes is charged to `holder`. `None` if the adapter has no GPU
+    /// addresses.
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn with_process(
-        adapter: &Adapter,
-        id: ProcessId,
+    pub(in crate::dxgk) fn with_process(
+        on: &OnAdapter<'_>,
         holder: Arc<Holder>,
         offered: &Arc<IdleList>,
+        create: impl FnOnce(&mut dyn ReserveAddresses) -> KmdResult<Arc<object::Process>>,
     ) -> DxgResult<(Arc<object::Process>, Option<Arc<Self>>)> {
-        let class = Passive::here();
-        let create = |addresses: &mut dyn ReserveAddresses| match &adapter.border {
-            Some(border) => border.create_process(&adapter.port, &class, id, addresses),
-            None => object::Process::create(&adapter.port, &class, id, addresses),
-        };
-        let Some((levels, division)) = adapter.memory.addresses else {
+        let Some((levels, division)) = on.addresses else {
             return Ok((create(&mut NoAddresses)?, None));
         };
         let mut ranges = KmdRanges::new(&levels, division.clients);
         let kmd = create(&mut ranges)?;
         let offered = offered.clone();
-        let space = Self::new(adapter, (levels, division), kmd.clone(), holder, offered)?;
+        let space = Self::new(on, (levels, division), kmd.clone(), holder, offered)?;
 
         for range in ranges.iter() {
             space.reserve_for_kmd(&range)?;
@@ -128,17 +134,17 @@ impl AddressSpace {
         Ok((kmd, Some(space)))
     }
 
-    /// An empty address space of the process that `kmd` is to the KMD of `adapter`.
+    /// An empty address space of the process that `kmd` is to the KMD of the adapter.
     fn new(
-        adapter: &Adapter,
+        on: &OnAdapter<'_>,
         (levels, Division { clients, kept }): (Levels, Division),
         kmd: Arc<object::Process>,
         holder: Arc<Holder>,
         offered: Arc<IdleList>,
     ) -> DxgResult<Arc<Self>> {
-        let rules = Rules::new(&adapter.caps.gpu_mmu);
+        let rules = Rules::new(on.gpu_mmu);
         let (tables, contexts) = PageTables::new(levels, rules, kmd, holder)?;
-        let joined = adapter.contexts.join(&contexts)?;
+        let joined = on.contexts.join(&contexts)?;
 
         Ok(pin_arc(
             pin_init!(Self {

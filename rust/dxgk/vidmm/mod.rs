@@ -7,8 +7,9 @@
 //! GpuProcess ── AddressSpace ── ranges, page tables, pages of fence values
 //!                    └─ Opened ── AllocationMemory ── Site, Placement
 //! Device ── DeviceQueues ── PagingQueue ── Operation       │
-//! Adapter ── AdapterMemory ┬ Segment ── LocalPages <───────┤
-//!                          └ Aperture ── ShownRange <──────┘
+//! Adapter ┬ AdapterMemory ┬ Segment ── LocalPages <────────┤
+//!         │               └ Aperture ── ShownRange <───────┘
+//!         └ PagingProcess ── AddressSpace
 //! ```
 //!
 //! Page tables are written by the processor, in the call that changes something. So at any time,
@@ -30,6 +31,7 @@ mod notice_source;
 pub(crate) mod offered;
 pub(crate) mod opened;
 mod page_tables;
+pub(in crate::dxgk) mod paging_process;
 pub(crate) mod paging_queue;
 pub(crate) mod paging_worker;
 mod placement;

@@ -526,7 +526,7 @@ impl Kmd for FakeKmd {
         let cookie = self.journal.create(Kind::NativeFence, [0; 2]);
 
         match &self.behaviour.native_fences {
-            Some(fences) => fences.add(cookie, fence.callbacks),
+            Some(fences) => fences.add(cookie, fence),
             // It has not said that it can do so.
             None => self.journal.bad_value(),
         }

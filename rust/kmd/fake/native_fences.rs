@@ -8,10 +8,12 @@
 
 use crate::{
     ddi::native_fence::{
+        CreateNativeFenceArgs,
         CurrentValueUpdate,
         FenceUpdate,
         NativeFenceCallbacks,
-        PrivateData, //
+        PrivateData,
+        SystemWords, //
     },
     platform::{
         self,
@@ -30,6 +32,7 @@ const FENCES: usize = 8;
 struct Fence {
     cookie: u64,
     callbacks: Shared<dyn NativeFenceCallbacks>,
+    system: SystemWords,
 }
 
 /// The native fences of one double.
@@ -53,13 +56,14 @@ impl NativeFences {
     }
 
     /// The double has made one.
-    pub(super) fn add(&self, cookie: u64, callbacks: &Shared<dyn NativeFenceCallbacks>) {
+    pub(super) fn add(&self, cookie: u64, fence: &CreateNativeFenceArgs<'_>) {
         let mut fences = self.fences.lock();
 
         if let Some(place) = fences.iter_mut().find(|place| place.is_none()) {
             *place = Some(Fence {
                 cookie,
-                callbacks: callbacks.clone(),
+                callbacks: fence.callbacks.clone(),
+                system: fence.system,
             });
         }
     }
@@ -122,6 +126,14 @@ impl NativeFences {
             callbacks.signaled();
         }
         callbacks.is_some()
+    }
+
+    /// Where that fence is in the paging process; `None` if there is no such fence.
+    pub fn system_words(&self, turn: usize) -> Option<SystemWords> {
+        let fences = self.fences.lock();
+        let found = fences.iter().flatten().nth(turn);
+
+        found.map(|fence| fence.system)
     }
 
     /// How many updates of MonitoredValue there were.

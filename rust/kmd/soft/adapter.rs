@@ -35,7 +35,8 @@ use super::{
     shell::{
         AdapterParts,
         Shell, //
-    }, //
+    },
+    system_space::SystemSpace, //
 };
 use crate::{
     ddi::{
@@ -93,6 +94,7 @@ use crate::{
         },
         run_list::PRIORITIES,
         translation::{
+            Root,
             Scope,
             ALL_PROCESSES, //
         }, //
@@ -122,6 +124,8 @@ pub(super) struct Adapter {
     threads: Lock<Option<Threads>>,
     /// Its processes, and the fences that the GPU waits for by itself.
     pub(super) native_fences: Shared<NativeFences>,
+    /// Where its CMP reaches their words, if it does.
+    system: Option<Shared<SystemSpace>>,
     pub(super) contexts: SharedSlab<Shared<Context>>,
     queues: SharedSlab<Shared<Queue>>,
     /// Its physical doorbells, and those of the OS part.
@@ -175,8 +179,15 @@ impl Adapter {
             *place = Some(Bell::new()?);
         }
 
-        let native_fences =
-            platform::shared(NativeFences::new(bells.clone(), config.monitored_values)?)?;
+        let system = match config.map_to_gpu_system_process {
+            true => Some(SystemSpace::new(&memory, format)?),
+            false => None,
+        };
+        let native_fences = platform::shared(NativeFences::new(
+            bells.clone(),
+            config.monitored_values,
+            system.clone(),
+        )?)?;
         let reached = AdapterParts {
             memory,
             aperture: aperture.clone(),
@@ -204,6 +215,7 @@ impl Adapter {
             engines,
             threads: platform::lock!(Some(threads), "soft::Adapter::threads")?,
             native_fences,
+            system,
             contexts: platform::short_lock!(Slab::new()?, "soft::Adapter::contexts")?,
             queues: platform::short_lock!(Slab::new()?, "soft::Adapter::queues")?,
             cpu_events: platform::shared(CpuEvents::new()?)?,
@@ -221,6 +233,7 @@ impl Adapter {
         let threads = self.threads.lock().take();
 
         drop(threads);
+        self.set_system_root(None);
         self.cpu_events.stop(class);
     }
 
@@ -264,10 +277,15 @@ impl Adapter {
         self.native_fences.open(fence, number(process.0), open)
     }
 
-    /// DestroyNativeFence. On return no engine knows of it.
+    /// DestroyNativeFence. On return no engine knows of it. If the CMP has lost its words before,
+    /// nothing of this adapter can be believed any more, as after each fault of the paging process
+    /// (MEM-102).
     pub(super) fn destroy_native_fence(&self, fence: NativeFenceCookie) {
         let index = FenceIndex(number(fence.0));
 
+        if self.native_fences.has_lost(index) {
+            self.lose();
+        }
         // Nobody has it open, so that no slice finds it that begins now.
         for shell in self.engines.iter().flatten() {
             shell.forget_fence(index);
@@ -290,8 +308,9 @@ impl Adapter {
             }
             Scheduling::HwQueues => None,
         };
-        let context = Context::new(engine, packets).ok_or(KmdError::NoMemory)?;
         let process = self.cpu_events.process_of(device)?;
+        let system = args.is_system.then(|| pasid(process.0));
+        let context = Context::new(engine, system, packets).ok_or(KmdError::NoMemory)?;
         let events = ContextEvents {
             device,
             context: args.id.0,
@@ -321,6 +340,16 @@ impl Adapter {
             if let Some(shell) = self.engine(context.engine) {
                 shell.remove_context(&context);
             }
+            if context.system.is_some() {
+                self.set_system_root(None);
+            }
+        }
+    }
+
+    /// The CMP reaches the paging process by this root, or not at all.
+    fn set_system_root(&self, root: Option<Root>) {
+        if let Some(system) = &self.system {
+            system.set_root(root);
         }
     }
 
@@ -330,6 +359,13 @@ impl Adapter {
 
         if let (Some((shell, context)), Some(at)) = (self.context(cookie), at) {
             shell.set_root(&context, at, root.entries);
+            if let Some(process) = context.system {
+                self.set_system_root(Some(Root {
+                    table: at,
+                    entries: root.entries,
+                    process,
+                }));
+            }
         }
     }
 
@@ -628,6 +664,9 @@ impl Adapter {
     fn invalidate(&self, scope: Scope, first: u64, last: u64) {
         for shell in self.engines.iter().flatten() {
             shell.invalidate(scope, first, last);
+        }
+        if let Some(system) = &self.system {
+            system.invalidate(scope, first, last);
         }
     }
 }

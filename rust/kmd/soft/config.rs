@@ -42,6 +42,8 @@ pub struct Config {
     pub intra_gpu_fences: bool,
     /// Its engines keep entries of logs back until they are asked for, or interrupt (GPU-78).
     pub lazy_logs: bool,
+    /// Its CMP reaches native fences in the paging process (FEN-119).
+    pub map_to_gpu_system_process: bool,
 }
 
 /// Where an adapter wants its native fences, for tests of the OS part (FEN-65).

@@ -20,6 +20,8 @@ use crate::{
 pub(super) struct Context {
     /// Which engine has it.
     pub(super) engine: usize,
+    /// The PASID of the paging process, if it is the system context.
+    pub(super) system: Option<u16>,
     /// Takes its submissions, if it is a context of packets.
     pub(super) packets: Option<Shared<Queue>>,
     control: ShortLock<Control>,
@@ -49,7 +51,11 @@ struct Control {
 
 impl Context {
     /// A context that its engine does not know yet; `None` if there is no memory. May sleep.
-    pub(super) fn new(engine: usize, packets: Option<Shared<Queue>>) -> Option<Shared<Self>> {
+    pub(super) fn new(
+        engine: usize,
+        system: Option<u16>,
+        packets: Option<Shared<Queue>>,
+    ) -> Option<Shared<Self>> {
         let control = Control {
             wish: None,
             suspended: false,
@@ -60,6 +66,7 @@ impl Context {
 
         platform::shared(Self {
             engine,
+            system,
             packets,
             control: platform::short_lock!(control, "soft::Context::control")?,
         })

@@ -31,6 +31,7 @@ pub mod queue;
 mod recovery;
 mod report;
 mod shell;
+mod system_space;
 
 use crate::{
     ddi::{
@@ -228,6 +229,7 @@ impl Default for Config {
             fence_stride: FENCE_STRIDE,
             intra_gpu_fences: true,
             lazy_logs: false,
+            map_to_gpu_system_process: false,
         }
     }
 }
@@ -324,7 +326,7 @@ impl Kmd for SoftKmd {
             AdapterQuery::NativeFenceCaps(caps) => {
                 *caps = NativeFenceCaps {
                     stride: self.config.fence_stride,
-                    map_to_gpu_system_process: false,
+                    map_to_gpu_system_process: self.config.map_to_gpu_system_process,
                     minimum_address: self.config.fence_addresses.minimum,
                     maximum_address: self.config.fence_addresses.maximum,
                     intra_gpu_type: self.config.intra_gpu_fences,
@@ -419,8 +421,7 @@ impl Kmd for SoftKmd {
         let adapter = self.adapter()?;
 
         adapter.may_update(Updates::MonitoredValues)?;
-        adapter.native_fences.update_monitored_values(updates);
-        Ok(())
+        adapter.native_fences.update_monitored_values(updates)
     }
 
     fn update_current_values_from_cpu(
@@ -432,8 +433,7 @@ impl Kmd for SoftKmd {
         let adapter = self.adapter()?;
 
         adapter.may_update(Updates::CurrentValues)?;
-        adapter.native_fences.update_current_values(updates, how);
-        Ok(())
+        adapter.native_fences.update_current_values(updates, how)
     }
 
     fn set_native_fence_log_buffer(&self, _: &Passive, queue: HwQueueCookie, log: &LogBuffer) {

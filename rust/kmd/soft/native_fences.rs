@@ -18,7 +18,8 @@ use super::{
     listed::{
         List,
         Listed, //
-    }, //
+    },
+    system_space::SystemSpace, //
 };
 use crate::{
     ddi::{
@@ -32,7 +33,8 @@ use crate::{
             CurrentValueUpdate,
             FenceUpdate,
             NativeFenceCallbacks,
-            OpenNativeFenceArgs, //
+            OpenNativeFenceArgs,
+            SystemWords, //
         },
         slab::{
             self,
@@ -144,6 +146,8 @@ pub struct Fence {
     always_signaled: Word32,
     /// MonitoredValue as the CMP has it.
     monitored_value: Word64,
+    /// Where the CMP reaches both words.
+    system: SystemWords,
 }
 
 /// A fence as a process sees it.
@@ -253,6 +257,8 @@ struct Open {
 pub struct NativeFences {
     bells: [Option<Shared<Bell>>; ENGINES],
     monitored_values: MonitoredValues,
+    /// Where the CMP reaches their words; `None` if the OS part reaches them for it.
+    system: Option<Shared<SystemSpace>>,
     processes: SharedSlab<Shared<Places>>,
     fences: SharedSlab<Shared<Fence>>,
     opens: SharedSlab<Open>,
@@ -268,10 +274,12 @@ impl NativeFences {
     pub fn new(
         bells: [Option<Shared<Bell>>; ENGINES],
         monitored_values: MonitoredValues,
+        system: Option<Shared<SystemSpace>>,
     ) -> Option<Self> {
         Some(Self {
             bells,
             monitored_values,
+            system,
             processes: platform::short_lock!(Slab::new()?, "soft::NativeFences::processes")?,
             fences: platform::short_lock!(Slab::new()?, "soft::NativeFences::fences")?,
             opens: platform::short_lock!(Slab::new()?, "soft::NativeFences::opens")?,
@@ -290,8 +298,18 @@ impl NativeFences {
         drop(removed);
     }
 
-    /// CreateNativeFence. May sleep.
+    /// CreateNativeFence. InvalidParameter if the CMP does not reach the words. May sleep.
     pub fn create(&self, args: &CreateNativeFenceArgs<'_>) -> KmdResult<NativeFenceCookie> {
+        if let Some(space) = &self.system {
+            let monitored_value = space.load(args.system.monitored_value);
+
+            if monitored_value != Some(args.monitored_value)
+                || space.load(args.system.current_value).is_none()
+            {
+                return Err(KmdError::InvalidParameter);
+            }
+        }
+
         let fence = self.new_fence(args).ok_or(KmdError::NoMemory)?;
         let index = slab::insert(&self.fences, fence.clone()).ok_or(KmdError::NoMemory)?;
 
@@ -322,7 +340,22 @@ impl NativeFences {
             engines,
             always_signaled: platform::word32(0),
             monitored_value: platform::word64(args.monitored_value),
+            system: args.system,
         })
+    }
+
+    /// Whether the CMP does not reach the words of a fence any more, which it may until
+    /// DestroyNativeFence has returned.
+    pub(super) fn has_lost(&self, index: FenceIndex) -> bool {
+        let (Some(space), Some(fence)) = (&self.system, self.fence(index)) else {
+            return false;
+        };
+        let SystemWords {
+            current_value,
+            monitored_value,
+        } = fence.system;
+
+        space.has_lost(current_value) || space.has_lost(monitored_value)
     }
 
     /// DestroyNativeFence, when no queue waits for it any more. May sleep.
@@ -456,21 +489,39 @@ impl NativeFences {
         }
     }
 
+    /// Stores a word of a fence. The CMP does so at its address in the paging process, if it has
+    /// one there: InvalidParameter if no word is there.
+    fn store(&self, update: &FenceUpdate<'_>, va: fn(&SystemWords) -> u64) -> KmdResult {
+        match &self.system {
+            None => platform::store_release(update.word, update.value),
+            Some(space) => self
+                .fence(FenceIndex(number(update.fence.0)))
+                .and_then(|fence| space.store(va(&fence.system), update.value))
+                .ok_or(KmdError::InvalidParameter)?,
+        }
+        Ok(())
+    }
+
     /// UpdateMonitoredValues (FEN-73). Where the engines read MonitoredValue in memory, the barrier
-    /// is all that it takes.
+    /// is all that it takes. InvalidParameter if the word that the CMP has stored is not that of
+    /// the OS part, which alone stores it (FEN-59).
     ///
     /// Context: does not sleep.
-    pub fn update_monitored_values(&self, updates: &[FenceUpdate<'_>]) {
+    pub fn update_monitored_values(&self, updates: &[FenceUpdate<'_>]) -> KmdResult {
         for update in updates {
-            platform::store_release(update.word, update.value);
+            self.store(update, |words| words.monitored_value)?;
+            if self.system.is_some() && platform::load_acquire(update.word) != update.value {
+                return Err(KmdError::InvalidParameter);
+            }
             self.copy_monitored_value(update);
         }
         // ORDERING: between steps A3 and A4 of fences.md section 3.4. Pairs with the barrier
         // between a store to CurrentValue and the look at MonitoredValue.
         full_fence();
         for update in updates {
-            self.look_for(update);
+            self.look_for(update)?;
         }
+        Ok(())
     }
 
     /// Step 1 of FEN-75, if the CMP has copies. Step 2 is the barrier.
@@ -484,24 +535,38 @@ impl NativeFences {
 
     /// Step 3 of FEN-75: an engine that has not seen the copy has stored a value before, and the
     /// CMP interrupts for it.
-    fn look_for(&self, update: &FenceUpdate<'_>) {
-        if self.monitored_values == MonitoredValues::Shadow
-            && platform::load_acquire(update.current_value) > update.value
-        {
-            self.signaled(FenceIndex(number(update.fence.0)));
+    fn look_for(&self, update: &FenceUpdate<'_>) -> KmdResult {
+        if self.monitored_values == MonitoredValues::Shadow {
+            let index = FenceIndex(number(update.fence.0));
+            let current_value = match &self.system {
+                None => Some(platform::load_acquire(update.current_value)),
+                Some(space) => self
+                    .fence(index)
+                    .and_then(|fence| space.load(fence.system.current_value)),
+            };
+
+            if current_value.ok_or(KmdError::InvalidParameter)? > update.value {
+                self.signaled(index);
+            }
         }
+        Ok(())
     }
 
-    /// UpdateCurrentValuesFromCpu (FEN-102 to FEN-104).
+    /// UpdateCurrentValuesFromCpu (FEN-102 to FEN-104). InvalidParameter if the CMP does not reach
+    /// the word.
     ///
     /// Context: does not sleep.
-    pub fn update_current_values(&self, updates: &[FenceUpdate<'_>], how: CurrentValueUpdate) {
+    pub fn update_current_values(
+        &self,
+        updates: &[FenceUpdate<'_>],
+        how: CurrentValueUpdate,
+    ) -> KmdResult {
         for update in updates {
             let index = FenceIndex(number(update.fence.0));
 
             match how {
                 CurrentValueUpdate::NotificationOnly => {}
-                CurrentValueUpdate::Store => platform::store_release(update.word, update.value),
+                CurrentValueUpdate::Store => self.store(update, |words| words.current_value)?,
                 CurrentValueUpdate::AlwaysSignaled => {
                     if let Some(fence) = self.fence(index) {
                         platform::cmpxchg(&fence.always_signaled, 0, 1);
@@ -509,7 +574,7 @@ impl NativeFences {
                     // ORDERING: an engine that does not see this has stored before, or looks again
                     // behind its store (`Step::signal_fence`).
                     full_fence();
-                    platform::store_release(update.word, update.value);
+                    self.store(update, |words| words.current_value)?;
                 }
             }
         }
@@ -518,6 +583,7 @@ impl NativeFences {
         for update in updates {
             self.stored(FenceIndex(number(update.fence.0)));
         }
+        Ok(())
     }
 }
 

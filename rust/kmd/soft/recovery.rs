@@ -170,12 +170,7 @@ impl Adapter {
 
                 self.cpu_events.note_everywhere(&cause);
             }
-            Command::LoseDevice => {
-                platform::cmpxchg(&self.lost, 0, 1);
-                for shell in self.engines.iter().flatten() {
-                    shell.answers.inject(Injection::Die);
-                }
-            }
+            Command::LoseDevice => self.lose(),
             Command::FailResets {
                 engine,
                 adapter,
@@ -197,6 +192,14 @@ impl Adapter {
             }
         }
         Ok(())
+    }
+
+    /// It is gone, as if somebody had pulled it out.
+    pub(super) fn lose(&self) {
+        platform::cmpxchg(&self.lost, 0, 1);
+        for shell in self.engines.iter().flatten() {
+            shell.answers.inject(Injection::Die);
+        }
     }
 
     /// The step in which the reset of an engine is held; 0 if it is not.

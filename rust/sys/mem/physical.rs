@@ -4,11 +4,13 @@
 //! the adapter's own memory.
 //!
 //! INVARIANT: an address is used only in the step of an engine that has found it in a page table of
-//! its adapter, and a step is done under `soft::Shell::core`. The OS part writes the entries, keeps
-//! the page behind each of them allocated and in place, and lets go of it only after the entry is
-//! gone and FlushTlb has returned, which takes `soft::Shell::core` of each engine (MEM-58). So the
-//! memory behind an address stays for the rest of the step. The engine itself has no other
-//! addresses: what packets name are GPU virtual addresses (GPU-65).
+//! its adapter, and a step is done under `soft::Shell::core`; or in one access of the CMP, which is
+//! done under `soft::SystemSpace::translations`. The OS part writes the entries, keeps the page
+//! behind each of them allocated and in place, and lets go of it only after the entry is gone and
+//! FlushTlb has returned, which takes `soft::Shell::core` of each engine and the lock of the CMP
+//! (MEM-58). So the memory behind an address stays for the rest of the step. The engine itself has
+//! no other addresses: what packets name are GPU virtual addresses (GPU-65). After StopDevice
+//! neither engines nor the CMP have a root.
 //!
 //! Nothing here allocates or sleeps.
 

@@ -599,6 +599,7 @@ fn guest_process(machine: &Machine, port: &Shared<Port>, process: u64, device: u
     let args = CreateProcessArgs {
         id: ProcessId(process),
         is_of_virtual_machine: true,
+        is_system: false,
         callbacks: &callbacks,
     };
     let kmd = Process::create_with(port, &class, &args, &mut NoAddresses).unwrap();

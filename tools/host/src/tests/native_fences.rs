@@ -17,6 +17,7 @@ use loom::{
 use super::interleavings::explore_within;
 use crate::ddi::native_fence::{
     CreateNativeFenceArgs, CurrentValueUpdate, FenceUpdate, NativeFenceCallbacks, NativeFenceType,
+    SystemWords,
 };
 use crate::ddi::types::{NativeFenceCookie, NativeFenceId};
 use crate::engine::fences::{FenceIndex, Fences};
@@ -61,7 +62,7 @@ impl Scene {
 
         bells[0] = Some(bell.clone());
 
-        let fences = NativeFences::new(bells, monitored_values).unwrap();
+        let fences = NativeFences::new(bells, monitored_values, None).unwrap();
         let interrupts = Shared::new(Interrupts(word32(0)));
         let callbacks: Shared<dyn NativeFenceCallbacks> = interrupts.clone();
         let args = CreateNativeFenceArgs {
@@ -69,6 +70,7 @@ impl Scene {
             callbacks: &callbacks,
             monitored_value: u64::MAX,
             ty: NativeFenceType::Default,
+            system: SystemWords::default(),
         };
         let fence = fences.create(&args).unwrap();
 
@@ -106,7 +108,7 @@ impl Scene {
             current_value: &self.current,
         };
 
-        self.fences.update_current_values(&[update], how);
+        self.fences.update_current_values(&[update], how).unwrap();
     }
 }
 

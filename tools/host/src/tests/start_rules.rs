@@ -17,7 +17,7 @@ use crate::kmd::fake::{Behaviour, FakeKmd};
 use crate::kmd::soft::{Config, SoftKmd};
 use crate::logic::feature::{FeatureSet, HWSCH, NATIVE_FENCE, USER_MODE_SUBMISSION};
 use crate::logic::feature_overrides::Overrides;
-use crate::logic::start_rules::{ask, check, Answers};
+use crate::logic::start_rules::{ask, check, check_native_fences, Answers};
 use crate::platform::Shared;
 
 #[test]
@@ -239,15 +239,43 @@ fn fen_111_an_adapter_does_not_start_without_a_function() {
         (|caps| caps.stride = 4, KmdError::InvalidParameter),
         (|caps| caps.stride = 96, KmdError::InvalidParameter),
         (|caps| caps.stride = 8192, KmdError::InvalidParameter),
-        (
-            |caps| caps.map_to_gpu_system_process = true,
-            KmdError::NotSupported,
-        ),
     ] {
         let features = changed(|features| features.native_fence_caps = Some(change));
 
         assert_eq!(double(&features, &Overrides::NONE).err(), Some(error));
     }
+}
+
+/// FEN-119: there are words in the paging process, if that has addresses.
+#[test]
+fn fen_119_a_paging_process_has_addresses() {
+    let caps = NativeFenceCaps {
+        stride: 64,
+        map_to_gpu_system_process: true,
+        ..NativeFenceCaps::default()
+    };
+
+    assert_eq!(check_native_fences(&caps, true), Ok(()));
+    assert_eq!(
+        check_native_fences(&caps, false),
+        Err(KmdError::NotSupported)
+    );
+    assert_eq!(
+        check_native_fences(
+            &NativeFenceCaps {
+                map_to_gpu_system_process: false,
+                ..caps
+            },
+            false
+        ),
+        Ok(())
+    );
+
+    let features = changed(|features| {
+        features.native_fence_caps = Some(|caps| caps.map_to_gpu_system_process = true);
+    });
+
+    assert!(double(&features, &Overrides::NONE).is_ok());
 }
 
 /// The software adapter says what it has once it knows what is enabled: an adapter without native

@@ -299,6 +299,7 @@ impl Scene {
             scheduling: Scheduling::Packets,
             node: 0,
             engines: 1,
+            is_system: false,
             private_data: &[],
             callbacks: &callbacks,
         };

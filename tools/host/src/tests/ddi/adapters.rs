@@ -107,6 +107,7 @@ fn gpu_103_a_cookie_of_0_is_a_good_one() {
     let device = CreateDeviceArgs {
         id: DeviceId(6),
         process,
+        is_system: false,
     };
     let device = kmd.create_device(&class, &device).unwrap();
     let context = kmd.create_context(&class, device, &context_args()).unwrap();

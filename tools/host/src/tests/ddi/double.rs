@@ -27,6 +27,7 @@ fn device_on(kmd: &FakeKmd, class: &Passive) -> KmdResult<DeviceCookie> {
     let device = CreateDeviceArgs {
         id: DeviceId(1),
         process,
+        is_system: false,
     };
 
     kmd.create_device(class, &device)
@@ -272,7 +273,14 @@ fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
             .unwrap();
         let id = DeviceId(1);
         let device = kmd
-            .create_device(&class, &CreateDeviceArgs { id, process })
+            .create_device(
+                &class,
+                &CreateDeviceArgs {
+                    id,
+                    process,
+                    is_system: false,
+                },
+            )
             .unwrap();
         let context = kmd.create_context(&class, device, &context_args()).unwrap();
 

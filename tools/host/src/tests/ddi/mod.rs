@@ -87,6 +87,7 @@ fn process_args(id: u64) -> CreateProcessArgs<'static> {
     CreateProcessArgs {
         id: ProcessId(id),
         is_of_virtual_machine: false,
+        is_system: false,
         callbacks: &NOBODY_OF_PROCESS,
     }
 }
@@ -100,6 +101,7 @@ fn context_of(
         scheduling,
         node: 0,
         engines: 1,
+        is_system: false,
         private_data: &[],
         callbacks,
     }

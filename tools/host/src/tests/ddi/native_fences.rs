@@ -11,7 +11,7 @@ use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::native_fence::{
     CreateNativeFenceArgs, CurrentValueUpdate,
     CurrentValueUpdate::{NotificationOnly, Store},
-    NativeFenceCallbacks, NativeFenceType, OpenNativeFenceArgs, PRIVATE_DATA_SIZE,
+    NativeFenceCallbacks, NativeFenceType, OpenNativeFenceArgs, SystemWords, PRIVATE_DATA_SIZE,
 };
 use crate::ddi::object::{NativeFence, NotUpdated, OpenNativeFence};
 use crate::ddi::port::Port;
@@ -67,6 +67,7 @@ fn fen_122_fen_123_fen_96_open_comes_after_create_and_close_before_destroy() {
         callbacks: &callbacks,
         monitored_value: 0,
         ty: NativeFenceType::Default,
+        system: SystemWords::default(),
     };
     let class = Passive::here();
     // FEN-123: the client's data go there and back.
@@ -142,6 +143,7 @@ fn fen_118_a_refusal_of_the_driver_is_returned_as_it_is() {
             callbacks: &callbacks,
             monitored_value: 0,
             ty: NativeFenceType::Default,
+            system: SystemWords::default(),
         };
         let class = Passive::here();
         let mut data = [0; PRIVATE_DATA_SIZE];
@@ -170,6 +172,7 @@ fn fen_115_a_stopped_driver_is_not_called() {
         callbacks: &callbacks,
         monitored_value: 0,
         ty: NativeFenceType::Default,
+        system: SystemWords::default(),
     };
     let class = Passive::here();
     let mut data = [0; PRIVATE_DATA_SIZE];
@@ -218,6 +221,7 @@ fn fen_103_fen_138_the_driver_of_another_adapter_is_told_and_stores_nothing() {
             callbacks: &callbacks,
             monitored_value: 0,
             ty: NativeFenceType::Default,
+            system: SystemWords::default(),
         };
 
         NativeFence::create(port, &class, &args, &mut [0; PRIVATE_DATA_SIZE]).unwrap()
@@ -276,6 +280,7 @@ fn fen_107_the_words_are_elsewhere_in_each_call() {
             callbacks: &callbacks,
             monitored_value: u64::MAX,
             ty: NativeFenceType::Default,
+            system: SystemWords::default(),
         };
         let mut data = [0; PRIVATE_DATA_SIZE];
         let fence = NativeFence::create(&port, &class, &args, &mut data).unwrap();
@@ -336,6 +341,7 @@ fn fen_108_a_driver_that_fails_in_an_update() {
             callbacks: &callbacks,
             monitored_value: 0,
             ty: NativeFenceType::Default,
+            system: SystemWords::default(),
         };
         let class = Passive::here();
         let mut data = [0; PRIVATE_DATA_SIZE];

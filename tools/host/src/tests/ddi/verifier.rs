@@ -116,7 +116,14 @@ impl Made {
             .unwrap();
         let id = DeviceId(2);
         let device = kmd
-            .create_device(class, &CreateDeviceArgs { id, process })
+            .create_device(
+                class,
+                &CreateDeviceArgs {
+                    id,
+                    process,
+                    is_system: false,
+                },
+            )
             .unwrap();
         let packets = context_of(Scheduling::Packets, &NOBODY);
         let packets = kmd.create_context(class, device, &packets).unwrap();
@@ -279,6 +286,7 @@ const WRONG: &[Case] = &[
             id: DeviceId(5),
             // The cookie of something else.
             process: ProcessCookie(made.device.0),
+            is_system: false,
         };
         let made = made.kmd.create_device(&Passive::here(), &device);
 
@@ -468,7 +476,14 @@ fn mem_95_a_verifier_reports_calls_that_exclude_each_other() {
             .unwrap();
         let id = DeviceId(2);
         let device = kmd
-            .create_device(class, &CreateDeviceArgs { id, process })
+            .create_device(
+                class,
+                &CreateDeviceArgs {
+                    id,
+                    process,
+                    is_system: false,
+                },
+            )
             .unwrap();
         let context = kmd.create_context(class, device, &context_args()).unwrap();
 

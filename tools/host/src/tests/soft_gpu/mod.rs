@@ -14,6 +14,7 @@ mod profiles;
 mod recovery;
 mod slab;
 mod submissions;
+mod system_process;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -174,7 +175,20 @@ impl Space {
     pub(super) fn new(port: &Shared<Port>, id: u64) -> Self {
         let class = Passive::here();
         let process = Process::create(port, &class, ProcessId(id), &mut NoAddresses).unwrap();
-        let device = Device::create(&process, &class, DeviceId(id)).unwrap();
+
+        Self::of(process, id)
+    }
+
+    /// The paging process.
+    fn system(port: &Shared<Port>, id: u64) -> Self {
+        let class = Passive::here();
+        let process = Process::create_system(port, &class, ProcessId(id), &mut NoAddresses);
+
+        Self::of(process.unwrap(), id)
+    }
+
+    fn of(process: Shared<Process>, id: u64) -> Self {
+        let device = Device::create(&process, &Passive::here(), DeviceId(id)).unwrap();
         let space = Self {
             process,
             device,
@@ -242,6 +256,22 @@ impl Space {
         self.set(va, page(0, frame.address()));
     }
 
+    /// The page of an address, which is only read from now on.
+    fn protect(&self, va: u64, frame: &Frame) {
+        let PageTableEntry::Page(entry) = page(0, frame.address()) else {
+            return;
+        };
+
+        self.set(
+            va,
+            PageTableEntry::Page(PageEntry {
+                read_only: true,
+                ..entry
+            }),
+        );
+        self.process.flush_tlb(&Passive::here(), va, va + PAGE);
+    }
+
     /// As the OS part does it: the entry, the flush, and then the frame may go.
     fn unmap(&self, va: u64) {
         self.set(va, PageTableEntry::Invalid);
@@ -264,12 +294,24 @@ impl Space {
         scheduling: Scheduling,
         ear: &Shared<Ear>,
     ) -> KmdResult<Shared<Context>> {
+        self.context_of(node, id, scheduling, false, ear)
+    }
+
+    fn context_of(
+        &self,
+        node: u32,
+        id: u64,
+        scheduling: Scheduling,
+        is_system: bool,
+        ear: &Shared<Ear>,
+    ) -> KmdResult<Shared<Context>> {
         let callbacks: Shared<dyn QueueCallbacks> = ear.clone();
         let args = CreateContextArgs {
             id: ContextId(id),
             scheduling,
             node,
             engines: 0,
+            is_system,
             private_data: &[],
             callbacks: &callbacks,
         };

@@ -139,6 +139,7 @@ fn mem_52_engines_read_entries_of_4_bytes() {
             scheduling: Scheduling::Packets,
             node: 0,
             engines: 0,
+            is_system: false,
             private_data: &[],
             callbacks: &callbacks,
         },

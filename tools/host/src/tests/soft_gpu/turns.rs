@@ -249,6 +249,7 @@ fn many_at_once(act: impl Fn(&Context, u32)) {
             scheduling: Scheduling::Packets,
             node: 0,
             engines: 0,
+            is_system: false,
             private_data: &[],
             callbacks: &callbacks,
         };

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The paging process of an adapter: a GPU address space of the OS part, which no client sees
+//! (MEM-60). It is made when the adapter starts, by the same calls as any process, and ends with
+//! the last object of the adapter. A system context, which gets no work, tells the KMD where its
+//! page tables begin (MEM-73).
+//!
+//! What pages is the processor. So the process is there only for the fences of a GPU whose context
+//! processor wants to see them there (FEN-119). Their pages are in a permanent part, and stay until
+//! their owner lets go of them (MEM-62). A page with several fences is there once.
+//!
+//! LOCK: `shown` is a mutex, inside `CrossAdapter::turn` and outside `AddressSpace::state`. Pages
+//! are mapped under it, so that two fences find one mapping. Nothing is dropped under it.
+
+use super::{
+    address_space::{
+        AddressSpace,
+        OnAdapter, //
+    },
+    contexts::SpaceContext,
+    fence_pages::ShownPage,
+    idle::IdleList, //
+};
+use crate::{
+    ddi::{
+        class::Passive,
+        object,
+        port::Port,
+        queue::QueueCallbacks,
+        types::{
+            ContextId,
+            CreateContextArgs,
+            DeviceId,
+            ProcessId,
+            Scheduling, //
+        }, //
+    },
+    dxgk::{
+        quota::{
+            account::Accounts,
+            holder::Holder, //
+        },
+        sched::{
+            callbacks::ContextCallbacks,
+            context_state::ContextState, //
+        },
+        stats::{
+            next_id,
+            Counted,
+            OwnStats,
+            Stats,
+            SYSTEM_PAGES, //
+        }, //
+    },
+    error::{
+        DxgError,
+        DxgResult,
+        Status, //
+    },
+    sys::{
+        alloc::{
+            pin_arc,
+            tree_place, //
+        },
+        mem::value_page::ValuePage, //
+    }, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    rbtree::RBTree,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// A page that is mapped.
+struct Shown {
+    at: ShownPage,
+    /// How many fences want it to be.
+    users: usize,
+    _counted: Counted<OwnStats, SYSTEM_PAGES>,
+}
+
+/// The paging process of an adapter.
+#[pin_data]
+pub(in crate::dxgk) struct PagingProcess {
+    /// By the physical addresses of pages.
+    #[pin]
+    shown: Mutex<RBTree<u64, Shown>>,
+    stats: OwnStats,
+    /// The KMD looks at the page tables for it.
+    _context: SpaceContext,
+    space: Arc<AddressSpace>,
+}
+
+impl PagingProcess {
+    /// CreateProcess, CreateDevice, CreateContext and SetRootPageTable, on an adapter with GPU
+    /// addresses. What it takes is charged to the caller, and its pages are counted in `stats`.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn new(
+        port: &Arc<Port>,
+        on: &OnAdapter<'_>,
+        accounts: &Arc<Accounts>,
+        stats: &Arc<Stats>,
+    ) -> DxgResult<Arc<Self>> {
+        let class = Passive::here();
+        let holder = Holder::new(accounts.of_caller()?).map_err(DxgError::from_errno)?;
+        let id = ProcessId(next_id());
+        let (process, space) =
+            AddressSpace::with_process(on, holder, &IdleList::new()?, |addresses| {
+                object::Process::create_system(port, &class, id, addresses)
+            })?;
+        let space = space.ok_or(Status::NOT_SUPPORTED)?;
+        let device = object::Device::create(&process, &class, DeviceId(next_id()))?;
+        let suspension = space.suspension()?;
+        let callbacks = ContextCallbacks {
+            suspension: Some(suspension.clone()),
+            state: ContextState::new().map_err(|_| Status::NO_MEMORY)?,
+        };
+        let callbacks: Arc<dyn QueueCallbacks> = Arc::new(callbacks, GFP_KERNEL)?;
+        let id = next_id();
+        let create = CreateContextArgs {
+            id: ContextId(id),
+            scheduling: Scheduling::HwQueues,
+            node: 0,
+            engines: 0,
+            is_system: true,
+            private_data: &[],
+            callbacks: &callbacks,
+        };
+        let context = object::Context::create(&device, &class, &create)?;
+        let context = space.enter_context(id, context, suspension)?;
+
+        Ok(pin_arc(
+            pin_init!(Self {
+                shown <- new_mutex!(RBTree::new(), "PagingProcess::shown"),
+                stats: OwnStats::new(stats),
+                _context: context,
+                space,
+            }),
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// Maps a page of fence values, which the GPU may load and store there (FEN-57), until the
+    /// result is dropped.
+    ///
+    /// Context: a system call, no spinlock held.
+    pub(in crate::dxgk) fn show(self: &Arc<Self>, page: &Arc<ValuePage>) -> DxgResult<SystemPage> {
+        let key = page.physical();
+        let place = tree_place()?;
+        let mut shown = self.shown.lock();
+        let at = match shown.get_mut(&key) {
+            Some(known) => {
+                // OVERFLOW: each is a fence in memory.
+                known.users += 1;
+                known.at
+            }
+            None => {
+                let at = self.space.show_page(page, true)?;
+                let first = Shown {
+                    at,
+                    users: 1,
+                    _counted: Counted::new(self.stats.clone()),
+                };
+                // There was none, so that nothing is replaced.
+                let _nothing = shown.insert(place.into_node(key, first));
+
+                at
+            }
+        };
+
+        drop(shown);
+        Ok(SystemPage {
+            process: self.clone(),
+            key,
+            at,
+        })
+    }
+
+    /// One fence less wants a page to be mapped.
+    fn leave(&self, key: u64) {
+        let gone = {
+            let mut shown = self.shown.lock();
+            let is_last = shown.get_mut(&key).is_some_and(|known| {
+                known.users = known.users.saturating_sub(1);
+                known.users == 0
+            });
+
+            is_last.then(|| shown.remove_node(&key)).flatten()
+        };
+
+        // The page is kept by its mapping, so that no other one has its address yet.
+        if let Some(gone) = gone {
+            self.space.hide_page(gone.to_key_value().1.at);
+        }
+    }
+}
+
+/// A page that the paging process shows.
+pub(in crate::dxgk) struct SystemPage {
+    process: Arc<PagingProcess>,
+    key: u64,
+    at: ShownPage,
+}
+
+impl SystemPage {
+    /// The GPU address of a byte of the page.
+    pub(in crate::dxgk) fn address(&self, offset: u64) -> u64 {
+        self.at.address(offset)
+    }
+}
+
+impl Drop for SystemPage {
+    /// On return the GPU does not use the address.
+    ///
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        self.process.leave(self.key);
+    }
+}
