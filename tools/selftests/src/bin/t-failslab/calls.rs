@@ -154,6 +154,16 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
     ("CreateNativeFence: cross-adapter", |sweep| {
         native(sweep, CROSS)
     }),
+    ("CreateNativeFence: in the paging process", |sweep| {
+        let adapter = SoftAdapter::new("failslab-native")?;
+        adapter.set("map_to_gpu_system_process", "1")?;
+        adapter.set("enabled", "1")?;
+        native_on(
+            &adapter.device()?,
+            sweep,
+            SyncFlags::SHARED | SyncFlags::NT_SECURITY_SHARING,
+        )
+    }),
     (
         "OpenNativeFenceFromNtHandle of what is monitored elsewhere",
         |sweep| {
@@ -315,7 +325,10 @@ fn create(sweep: Sweep<'_>, kind: u32, flags: SyncFlags) -> TestResult {
 
 /// Makes a native fence on a device of its own, whose GPU looks at its pages.
 fn native(sweep: Sweep<'_>, flags: SyncFlags) -> TestResult {
-    let device = fixture::device()?;
+    native_on(&fixture::device()?, sweep, flags)
+}
+
+fn native_on(device: &Device, sweep: Sweep<'_>, flags: SyncFlags) -> TestResult {
     let _context = device.create_context(0)?;
     let mut arg = D3DKMT_CREATENATIVEFENCE::zeroed();
     arg.hDevice = device.handle().0;

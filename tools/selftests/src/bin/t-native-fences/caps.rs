@@ -42,7 +42,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// What native fences do, on a device.
-fn works(device: &Device, fence: &NativeFence) -> TestResult {
+pub(crate) fn works(device: &Device, fence: &NativeFence) -> TestResult {
     let gpu = Gpu::on(device, 0)?;
     let other = Gpu::on(device, 1)?;
     let event = waited(fence, fence.value() + 2)?;

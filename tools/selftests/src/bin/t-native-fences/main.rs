@@ -13,6 +13,7 @@ mod modes;
 mod progress;
 mod queues;
 mod stress;
+mod system_process;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,7 @@ pub(crate) fn main() {
         .with(create::tests)
         .with(access::tests)
         .with(caps::tests)
+        .with(system_process::tests)
         .with(intra_gpu::tests)
         .with(interrupts::tests)
         .with(queues::tests)

@@ -14,7 +14,7 @@ use selftests::user::{become_user, needs_root, USER};
 use selftests::{ensure, ensure_eq, fails_with, fixture, module, Failure, Suite, TestResult};
 
 /// What can be configured.
-const CONFIGURATION: [&str; 17] = [
+const CONFIGURATION: [&str; 18] = [
     "local_memory",
     "system_memory",
     "nodes",
@@ -32,6 +32,7 @@ const CONFIGURATION: [&str; 17] = [
     "fence_stride",
     "intra_gpu_fences",
     "lazy_logs",
+    "map_to_gpu_system_process",
 ];
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
@@ -108,6 +109,7 @@ fn configured() -> TestResult {
     ensure_eq!(soft.get("fence_stride")?, "64");
     ensure_eq!(soft.get("intra_gpu_fences")?, "1");
     ensure_eq!(soft.get("lazy_logs")?, "0");
+    ensure_eq!(soft.get("map_to_gpu_system_process")?, "0");
     errs(soft.get("luid"), Errno::NODEV)?;
     for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
         soft.set("local_memory", &format!("{local}\n"))?;

@@ -40,7 +40,7 @@ type Counts = BTreeMap<String, u64>;
 /// The counts that are not 0.
 fn counts(luid: Luid) -> TestResult<Counts> {
     let all = Counters::of_adapter(luid)?;
-    ensure_eq!(all.len(), 9, "{all:?}");
+    ensure_eq!(all.len(), 10, "{all:?}");
     Ok(all.into_iter().filter(|(_, count)| *count != 0).collect())
 }
 
