@@ -154,6 +154,7 @@ impl GroupOperations for Root {
                 intra_gpu_fences: 23,
                 lazy_logs: 24,
                 map_to_gpu_system_process: 25,
+                fence_doorbells: 26,
             ],
         };
 
@@ -678,6 +679,24 @@ impl AttributeOperations<25> for SoftAdapter {
         let maps = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.map_to_gpu_system_process = maps)
+    }
+}
+
+/// `fence_doorbells`: whether native fences have doorbells, which other adapters ring (FEN-159).
+#[vtable]
+impl AttributeOperations<26> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let has = u8::from(this.state.lock().config.fence_doorbells);
+
+        show(page, fmt!("{has}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let has = kstrtobool_bytes(page)?;
+
+        this.configure(|config| config.fence_doorbells = has)
     }
 }
 

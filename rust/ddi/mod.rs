@@ -62,6 +62,7 @@ pub mod slab;
 pub mod types;
 pub mod verifier;
 
+use crate::platform::Shared;
 use caps::{
     AdapterQuery,
     NodeMetadata,
@@ -87,6 +88,7 @@ use feature::{
 use native_fence::{
     CreateNativeFenceArgs,
     CurrentValueUpdate,
+    FenceDoorbell,
     FenceUpdate,
     LogBuffer,
     OpenNativeFenceArgs,
@@ -125,6 +127,7 @@ use types::{
     DeviceError,
     DoorbellCookie,
     Escape,
+    FenceDoorbellCookie,
     HwQueueCookie,
     KmdResult,
     NativeFenceCookie,
@@ -271,6 +274,30 @@ pub trait Kmd: Destroy + Send + Sync {
         open: &OpenNativeFenceArgs,
         private_data: &mut PrivateData,
     ) -> KmdResult<OpenNativeFenceCookie>;
+
+    /// The doorbell of a native fence, of a driver with [`NativeFenceCaps::doorbells`]. It is rung
+    /// no more when DestroyNativeFence or StopDevice comes. Not an entry of the WDK.
+    ///
+    /// [`NativeFenceCaps::doorbells`]: native_fence::NativeFenceCaps::doorbells
+    fn get_fence_doorbell(
+        &self,
+        class: &Passive,
+        fence: NativeFenceCookie,
+    ) -> KmdResult<Shared<dyn FenceDoorbell>>;
+
+    /// The doorbell of a native fence of another adapter, which has the same CurrentValue as
+    /// `fence`: from now on an engine that stores a value rings it, behind the same barrier as that
+    /// before it looks at MonitoredValue (step G3). So a queue there that begins to wait when this
+    /// has returned reads the value, or is told. What UpdateCurrentValuesFromCpu does is told by
+    /// the OS part. Not an entry of the WDK.
+    ///
+    /// NoMemory: the GPU rings no more of them for one fence. The OS part tells the adapters then.
+    fn connect_fence_doorbell(
+        &self,
+        class: &Passive,
+        fence: NativeFenceCookie,
+        doorbell: &Shared<dyn FenceDoorbell>,
+    ) -> KmdResult<FenceDoorbellCookie>;
 
     /// UpdateMonitoredValues: stores the values. After it has returned, a store of an engine to
     /// CurrentValue is visible to everybody, or the engine decides about its interrupt with this
@@ -428,8 +455,13 @@ pub trait Destroy {
     /// everything else.
     fn close_native_fence(&self, class: &Passive, open: OpenNativeFenceCookie);
 
-    /// DestroyNativeFence, after the last CloseNativeFence. On return no callback of it is inside
-    /// or comes any more.
+    /// The end of [`Kmd::connect_fence_doorbell`]. On return nobody is ringing the doorbell for
+    /// this fence, and it is not kept. It may come at the same time as everything else. Not an
+    /// entry of the WDK.
+    fn disconnect_fence_doorbell(&self, class: &Passive, doorbell: FenceDoorbellCookie);
+
+    /// DestroyNativeFence, after the last CloseNativeFence, and when no doorbell is connected. On
+    /// return no callback of it is inside or comes any more.
     fn destroy_native_fence(&self, class: &Passive, fence: NativeFenceCookie);
 
     /// NotifyAllocationEnd, if [`types::AllocationInfo::notify_end`] asked for it: once, when the

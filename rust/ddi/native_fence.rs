@@ -102,6 +102,9 @@ pub struct NativeFenceCaps {
     /// It has fences of [`NativeFenceType::IntraGpu`], which the OS part offers
     /// ([`NativeFenceOsCaps::intra_gpu_type`]).
     pub intra_gpu_type: bool,
+    /// Each of its fences has a doorbell, which it listens to, and its engines ring those of other
+    /// adapters (FEN-159). Not a cap of the WDK.
+    pub doorbells: bool,
 }
 
 impl NativeFenceCaps {
@@ -250,4 +253,15 @@ pub trait NativeFenceCallbacks: Send + Sync {
     /// DestroyNativeFence has returned, or nothing was made. The OS part tells itself so: a signal
     /// that comes after this breaks a rule (FEN-96). KMDs do not call it.
     fn destroyed(&self);
+}
+
+/// The doorbell of a native fence: how engines of other adapters tell its adapter that they have
+/// stored a value (FEN-159). A GPU has an address that they write to.
+///
+/// It may be rung in any context class and under locks of the KMD that rings, whatever the adapter
+/// is doing.
+pub trait FenceDoorbell: Send + Sync {
+    /// CurrentValue was stored, and all processors and engines see that: the queues that wait for
+    /// the fence have to look again. Nothing is stored and nobody interrupts (M21).
+    fn ring(&self);
 }

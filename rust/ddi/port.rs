@@ -18,6 +18,7 @@ use super::{
         CpuEventCookie,
         DeviceCookie,
         DoorbellCookie,
+        FenceDoorbellCookie,
         HwQueueCookie,
         KmdError,
         KmdResult,
@@ -189,6 +190,11 @@ impl Destroys<'_> {
     /// CloseNativeFence.
     pub(super) fn open_native_fence(&self, class: &Passive, open: OpenNativeFenceCookie) {
         self.port.kmd.close_native_fence(class, open);
+    }
+
+    /// The end of a connection to a doorbell of a fence.
+    pub(super) fn fence_doorbell(&self, class: &Passive, doorbell: FenceDoorbellCookie) {
+        self.port.kmd.disconnect_fence_doorbell(class, doorbell);
     }
 
     /// DestroyNativeFence.

@@ -125,6 +125,8 @@ numbers! {
     NativeFenceCookie;
     /// A native fence that a device has open, to the KMD (`hLocalNativeFence`).
     OpenNativeFenceCookie;
+    /// A doorbell of another adapter's native fence that a native fence rings, to the KMD.
+    FenceDoorbellCookie;
     /// An allocation, to the OS part.
     AllocationId;
     /// An allocation, to the KMD.

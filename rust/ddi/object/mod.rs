@@ -11,7 +11,7 @@ mod cpu_event;
 mod device;
 mod doorbell;
 mod hw_queue;
-mod native_fence;
+pub mod native_fence;
 mod process;
 mod recovery;
 mod suspension;

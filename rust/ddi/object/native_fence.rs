@@ -22,6 +22,7 @@ use crate::{
             Port, //
         },
         types::{
+            FenceDoorbellCookie,
             KmdError,
             KmdResult,
             NativeFenceCookie,
@@ -169,5 +170,42 @@ impl Drop for OpenNativeFence {
             .port
             .enter_to_destroy(&class)
             .open_native_fence(&class, self.cookie);
+    }
+}
+
+/// A doorbell of a native fence that engines of another adapter ring (FEN-159). Neither of the two
+/// fences is destroyed before this is.
+pub struct ConnectedFenceDoorbell {
+    cookie: FenceDoorbellCookie,
+    rings: Shared<NativeFence>,
+    _rung: Shared<NativeFence>,
+}
+
+impl ConnectedFenceDoorbell {
+    /// Engines that store to `rings` ring the doorbell of `rung`.
+    pub fn connect(
+        rings: &Shared<NativeFence>,
+        rung: &Shared<NativeFence>,
+        class: &Passive,
+    ) -> KmdResult<Self> {
+        let doorbell = rung.port.enter()?.get_fence_doorbell(class, rung.cookie)?;
+        let kmd = rings.port.enter()?;
+
+        Ok(Self {
+            cookie: kmd.connect_fence_doorbell(class, rings.cookie, &doorbell)?,
+            rings: rings.clone(),
+            _rung: rung.clone(),
+        })
+    }
+}
+
+impl Drop for ConnectedFenceDoorbell {
+    fn drop(&mut self) {
+        let class = Passive::here();
+
+        self.rings
+            .port
+            .enter_to_destroy(&class)
+            .fence_doorbell(&class, self.cookie);
     }
 }

@@ -24,7 +24,10 @@ use crate::{
             Disconnect,
             DoorbellCallbacks, //
         },
-        native_fence::NativeFenceCallbacks,
+        native_fence::{
+            FenceDoorbell,
+            NativeFenceCallbacks, //
+        },
         power::EngineState,
         process::ProcessCallbacks,
         queue::{
@@ -299,5 +302,30 @@ impl NativeFenceCallbacks for VerifiedNativeFence {
     fn destroyed(&self) {
         // The OS part calls its own.
         self.tell(Entry::NativeFenceSignaled, false);
+    }
+}
+
+/// The doorbell of a fence of another adapter.
+pub(super) type VerifiedFenceDoorbell = Verified<dyn FenceDoorbell>;
+
+impl VerifiedFenceDoorbell {
+    /// The doorbell for a KMD; `None` if there is no memory.
+    pub(super) fn around(
+        inner: &Shared<dyn FenceDoorbell>,
+        work: &Shared<Work>,
+        log: &Shared<dyn Log>,
+        id: u64,
+    ) -> Option<Shared<dyn FenceDoorbell>> {
+        let verified: Shared<dyn FenceDoorbell> =
+            platform::shared(Self::new(inner, work, log, id))?;
+
+        Some(verified)
+    }
+}
+
+impl FenceDoorbell for VerifiedFenceDoorbell {
+    fn ring(&self) {
+        self.tell(Entry::FenceDoorbellRung, true);
+        self.inner.ring();
     }
 }

@@ -22,6 +22,7 @@ use crate::{
             CpuEventCookie,
             DeviceCookie,
             DoorbellCookie,
+            FenceDoorbellCookie,
             HwQueueCookie,
             NativeFenceCookie,
             OpenAllocationCookie,
@@ -110,6 +111,15 @@ impl Destroy for Verifier {
         self.end(Entry::CloseNativeFence, kind, open.0, |open| {
             self.kmd
                 .close_native_fence(class, OpenNativeFenceCookie(open));
+        });
+    }
+
+    fn disconnect_fence_doorbell(&self, class: &Passive, doorbell: FenceDoorbellCookie) {
+        let (entry, kind) = (Entry::DisconnectFenceDoorbell, Kind::FenceDoorbell);
+
+        self.end(entry, kind, doorbell.0, |doorbell| {
+            self.kmd
+                .disconnect_fence_doorbell(class, FenceDoorbellCookie(doorbell));
         });
     }
 

@@ -7,6 +7,7 @@ use super::{
     callbacks::{
         VerifiedCpuEvent,
         VerifiedDoorbell,
+        VerifiedFenceDoorbell,
         VerifiedNativeFence,
         VerifiedProcess,
         VerifiedQueue, //
@@ -50,6 +51,7 @@ use crate::{
         native_fence::{
             CreateNativeFenceArgs,
             CurrentValueUpdate,
+            FenceDoorbell,
             FenceUpdate,
             LogBuffer,
             OpenNativeFenceArgs,
@@ -96,6 +98,7 @@ use crate::{
             DeviceError,
             DoorbellCookie,
             Escape,
+            FenceDoorbellCookie,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -679,6 +682,44 @@ impl Kmd for Verifier {
         });
 
         Ok(OpenNativeFenceCookie(made?.0))
+    }
+
+    fn get_fence_doorbell(
+        &self,
+        class: &Passive,
+        fence: NativeFenceCookie,
+    ) -> KmdResult<Shared<dyn FenceDoorbell>> {
+        let (_call, fence) = self
+            .enter_on(Entry::Query, Kind::NativeFence, fence.0)
+            .ok_or(KmdError::InvalidParameter)?;
+
+        self.kmd
+            .get_fence_doorbell(class, NativeFenceCookie(fence.cookie()))
+    }
+
+    fn connect_fence_doorbell(
+        &self,
+        class: &Passive,
+        fence: NativeFenceCookie,
+        doorbell: &Shared<dyn FenceDoorbell>,
+    ) -> KmdResult<FenceDoorbellCookie> {
+        let (_call, fence) = self
+            .enter_on(Entry::ConnectFenceDoorbell, Kind::NativeFence, fence.0)
+            .ok_or(KmdError::InvalidParameter)?;
+        let work = Work::of_process(0).ok_or(KmdError::NoMemory)?;
+        let doorbell = VerifiedFenceDoorbell::around(doorbell, &work, &self.log, fence.id)
+            .ok_or(KmdError::NoMemory)?;
+        let parents = [Some(fence.clone()), None];
+        let new = self
+            .objects
+            .prepare(Kind::FenceDoorbell, fence.id, parents, Some(work));
+        let made = self.create(new, || {
+            let fence = NativeFenceCookie(fence.cookie());
+
+            Ok(self.kmd.connect_fence_doorbell(class, fence, &doorbell)?.0)
+        });
+
+        Ok(FenceDoorbellCookie(made?.0))
     }
 
     fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {

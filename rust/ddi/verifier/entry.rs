@@ -111,6 +111,10 @@ entries! {
     NativeFencesSignaled,
     NotifyMemoryPressure,
     QueryFeatureInterface,
+    ConnectFenceDoorbell,
+    DisconnectFenceDoorbell,
+    /// An engine rings a doorbell that it has got by ConnectFenceDoorbell.
+    FenceDoorbellRung,
 }
 
 impl Entry {

@@ -37,6 +37,7 @@ pub(super) enum Kind {
     CpuEvent,
     NativeFence,
     OpenNativeFence,
+    FenceDoorbell,
     Allocation,
     Open,
 }

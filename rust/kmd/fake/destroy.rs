@@ -20,6 +20,7 @@ use crate::ddi::{
         CpuEventCookie,
         DeviceCookie,
         DoorbellCookie,
+        FenceDoorbellCookie,
         HwQueueCookie,
         NativeFenceCookie,
         OpenAllocationCookie,
@@ -100,6 +101,11 @@ impl Destroy for FakeKmd {
 
         self.linger();
         self.journal.destroy(Kind::OpenNativeFence, open.0);
+    }
+
+    fn disconnect_fence_doorbell(&self, _: &Passive, _: FenceDoorbellCookie) {
+        // None was connected.
+        self.journal.bad_value();
     }
 
     fn destroy_native_fence(&self, _: &Passive, fence: NativeFenceCookie) {

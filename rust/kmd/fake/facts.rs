@@ -137,6 +137,7 @@ pub(super) fn native_fence_caps() -> NativeFenceCaps {
         minimum_address: 0,
         maximum_address: 0,
         intra_gpu_type: false,
+        doorbells: false,
     }
 }
 

@@ -52,6 +52,7 @@ use crate::{
             self,
             CreateNativeFenceArgs,
             CurrentValueUpdate,
+            FenceDoorbell,
             FenceUpdate,
             LogBuffer,
             NativeFenceFunctions,
@@ -91,6 +92,7 @@ use crate::{
             DeviceError,
             DoorbellCookie,
             Escape,
+            FenceDoorbellCookie,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -552,6 +554,27 @@ impl Kmd for FakeKmd {
             self.journal
                 .create(Kind::OpenNativeFence, [fence.0, device.0]),
         ))
+    }
+
+    /// It has not said that its fences have any.
+    fn get_fence_doorbell(
+        &self,
+        _: &Passive,
+        _: NativeFenceCookie,
+    ) -> KmdResult<Shared<dyn FenceDoorbell>> {
+        self.journal.bad_value();
+        Err(KmdError::NotSupported)
+    }
+
+    /// As above.
+    fn connect_fence_doorbell(
+        &self,
+        _: &Passive,
+        _: NativeFenceCookie,
+        _: &Shared<dyn FenceDoorbell>,
+    ) -> KmdResult<FenceDoorbellCookie> {
+        self.journal.bad_value();
+        Err(KmdError::NotSupported)
     }
 
     fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {

@@ -44,6 +44,8 @@ pub struct Config {
     pub lazy_logs: bool,
     /// Its CMP reaches native fences in the paging process (FEN-119).
     pub map_to_gpu_system_process: bool,
+    /// Its native fences have doorbells, and it rings those of other adapters (FEN-159).
+    pub fence_doorbells: bool,
 }
 
 /// Where an adapter wants its native fences, for tests of the OS part (FEN-65).

@@ -18,6 +18,7 @@ mod cpu_events;
 mod doorbells;
 mod engine_core;
 mod entries;
+mod fence_doorbells;
 mod identity;
 mod late_stores;
 pub mod listed;
@@ -25,6 +26,7 @@ mod memory;
 pub mod native_fences;
 mod native_record;
 mod nodes;
+pub mod own_doorbell;
 mod page_tables;
 pub mod polls;
 pub mod queue;
@@ -68,6 +70,7 @@ use crate::{
             self,
             CreateNativeFenceArgs,
             CurrentValueUpdate,
+            FenceDoorbell,
             FenceUpdate,
             LogBuffer,
             NativeFenceCaps,
@@ -108,6 +111,7 @@ use crate::{
             DeviceError,
             DoorbellCookie,
             Escape,
+            FenceDoorbellCookie,
             HwQueueCookie,
             KmdError,
             KmdResult,
@@ -121,7 +125,10 @@ use crate::{
         Destroy,
         Kmd, //
     },
-    platform, //
+    platform::{
+        self,
+        Shared, //
+    }, //
 };
 use adapter::Adapter;
 use allocation_data::{
@@ -230,6 +237,7 @@ impl Default for Config {
             intra_gpu_fences: true,
             lazy_logs: false,
             map_to_gpu_system_process: false,
+            fence_doorbells: false,
         }
     }
 }
@@ -330,6 +338,7 @@ impl Kmd for SoftKmd {
                     minimum_address: self.config.fence_addresses.minimum,
                     maximum_address: self.config.fence_addresses.maximum,
                     intra_gpu_type: self.config.intra_gpu_fences,
+                    doorbells: self.config.fence_doorbells,
                 };
             }
             AdapterQuery::Segments(segments) => {
@@ -415,6 +424,23 @@ impl Kmd for SoftKmd {
         _: &mut PrivateData,
     ) -> KmdResult<OpenNativeFenceCookie> {
         self.adapter()?.open_native_fence(fence, device, open)
+    }
+
+    fn get_fence_doorbell(
+        &self,
+        _: &Passive,
+        fence: NativeFenceCookie,
+    ) -> KmdResult<Shared<dyn FenceDoorbell>> {
+        own_doorbell::of(&self.adapter()?.native_fences, fence)
+    }
+
+    fn connect_fence_doorbell(
+        &self,
+        _: &Passive,
+        fence: NativeFenceCookie,
+        doorbell: &Shared<dyn FenceDoorbell>,
+    ) -> KmdResult<FenceDoorbellCookie> {
+        self.adapter()?.native_fences.connect(fence, doorbell)
     }
 
     fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {
@@ -780,6 +806,12 @@ impl Destroy for SoftKmd {
     fn close_native_fence(&self, _: &Passive, open: OpenNativeFenceCookie) {
         if let Ok(adapter) = self.adapter() {
             adapter.native_fences.close(open);
+        }
+    }
+
+    fn disconnect_fence_doorbell(&self, _: &Passive, doorbell: FenceDoorbellCookie) {
+        if let Ok(adapter) = self.adapter() {
+            adapter.native_fences.disconnect(doorbell);
         }
     }
 

@@ -15,6 +15,7 @@
 use super::{
     cmp::ENGINES,
     config::MonitoredValues,
+    fence_doorbells::Others,
     listed::{
         List,
         Listed, //
@@ -31,6 +32,7 @@ use crate::{
         native_fence::{
             CreateNativeFenceArgs,
             CurrentValueUpdate,
+            FenceDoorbell,
             FenceUpdate,
             NativeFenceCallbacks,
             OpenNativeFenceArgs,
@@ -42,6 +44,7 @@ use crate::{
             Slab, //
         },
         types::{
+            FenceDoorbellCookie,
             KmdError,
             KmdResult,
             NativeFenceCookie,
@@ -148,6 +151,8 @@ pub struct Fence {
     monitored_value: Word64,
     /// Where the CMP reaches both words.
     system: SystemWords,
+    /// On other adapters.
+    others: Others,
 }
 
 /// A fence as a process sees it.
@@ -341,6 +346,7 @@ impl NativeFences {
             always_signaled: platform::word32(0),
             monitored_value: platform::word64(args.monitored_value),
             system: args.system,
+            others: Others::new()?,
         })
     }
 
@@ -431,6 +437,34 @@ impl NativeFences {
         self.fences.lock().get(index.0).cloned()
     }
 
+    /// The same by what the OS part calls it by.
+    pub(super) fn by_cookie(&self, cookie: NativeFenceCookie) -> Option<Shared<Fence>> {
+        self.fence(FenceIndex(number(cookie.0)))
+    }
+
+    /// Engines that store to a fence ring this doorbell from now on. May sleep.
+    pub fn connect(
+        &self,
+        cookie: NativeFenceCookie,
+        doorbell: &Shared<dyn FenceDoorbell>,
+    ) -> KmdResult<FenceDoorbellCookie> {
+        let fence = self.by_cookie(cookie).ok_or(KmdError::InvalidParameter)?;
+        let place = fence.others.add(doorbell).ok_or(KmdError::NoMemory)?;
+
+        // CAST: a few, behind 32 bits.
+        Ok(FenceDoorbellCookie(((place as u64) << 32) | cookie.0))
+    }
+
+    /// They do not ring it any more. May sleep.
+    pub fn disconnect(&self, doorbell: FenceDoorbellCookie) {
+        // CAST: the lower half is the fence, the upper one a place.
+        let (fence, place) = (doorbell.0 as u32, (doorbell.0 >> 32) as usize);
+
+        if let Some(fence) = self.fence(FenceIndex(fence)) {
+            fence.others.remove(place);
+        }
+    }
+
     /// A fence as a process sees it that has MonitoredValue there.
     pub fn seen(&self, index: FenceIndex, monitored_value: u64) -> Option<SeenFence> {
         Some(NativeFence {
@@ -472,7 +506,7 @@ impl NativeFences {
     }
 
     /// Has the engines look whose queues wait for the fence.
-    fn ring(&self, fence: &Fence) {
+    pub(super) fn ring(&self, fence: &Fence) {
         for (bell, on_engine) in self.bells.iter().zip(&fence.engines) {
             if let (Some(bell), Some(on_engine)) = (bell, on_engine) {
                 if platform::load_acquire(&on_engine.waiting) != 0 {
@@ -609,5 +643,6 @@ impl Fences for NativeFences {
 
     fn stored(&self, fence: &SeenFence) {
         self.ring(&fence.handle);
+        fence.handle.others.ring();
     }
 }

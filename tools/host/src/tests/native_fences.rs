@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! All interleavings of a store to CurrentValue and of a queue that begins to wait for it (GPU-53,
-//! M19, M20), also on another adapter (FEN-138, M21, M28).
+//! M19, M20), also on another adapter (FEN-138, M21, M28), which may have a doorbell (FEN-159).
 
 use loom::{
     sync::{
@@ -16,14 +16,15 @@ use loom::{
 
 use super::interleavings::explore_within;
 use crate::ddi::native_fence::{
-    CreateNativeFenceArgs, CurrentValueUpdate, FenceUpdate, NativeFenceCallbacks, NativeFenceType,
-    SystemWords,
+    CreateNativeFenceArgs, CurrentValueUpdate, FenceDoorbell, FenceUpdate, NativeFenceCallbacks,
+    NativeFenceType, SystemWords,
 };
-use crate::ddi::types::{NativeFenceCookie, NativeFenceId};
+use crate::ddi::types::{FenceDoorbellCookie, NativeFenceCookie, NativeFenceId};
 use crate::engine::fences::{FenceIndex, Fences};
 use crate::engine::run_list::List;
 use crate::kmd::soft::cmp::ENGINES;
 use crate::kmd::soft::native_fences::{Bell, NativeFences};
+use crate::kmd::soft::own_doorbell;
 use crate::kmd::soft::MonitoredValues;
 use crate::platform::{
     cmpxchg, fetch_add, full_fence, load32_acquire, load_acquire, store_release, word32, word64,
@@ -43,7 +44,7 @@ impl NativeFenceCallbacks for Interrupts {
 
 /// A fence, and the engine with a queue that waits for 1.
 struct Scene {
-    fences: NativeFences,
+    fences: Shared<NativeFences>,
     bell: Shared<Bell>,
     fence: NativeFenceCookie,
     current: Word64,
@@ -75,7 +76,7 @@ impl Scene {
         let fence = fences.create(&args).unwrap();
 
         Arc::new(Self {
-            fences,
+            fences: Shared::new(fences),
             bell,
             fence,
             current: word64(0),
@@ -447,4 +448,136 @@ fn mutant_m28_the_adapters_are_looked_up_before_the_store() {
 #[should_panic(expected = "it sleeps")]
 fn mutant_fen_138_a_signal_is_not_propagated() {
     explore_opening(|pair, _| pair.store(0, 1));
+}
+
+impl Pair {
+    /// From now on engines of the first adapter ring the doorbell of the second one.
+    fn connect(&self) -> FenceDoorbellCookie {
+        let [from, to] = &self.adapters;
+        let doorbell = own_doorbell::of(&to.fences, to.fence).unwrap();
+
+        from.fences.connect(from.fence, &doorbell).unwrap()
+    }
+
+    /// An engine of the first adapter signals, as the core does: it rings by itself. `barrier` is
+    /// that between the store and the doorbell.
+    fn signal_and_ring(&self, barrier: bool) {
+        let scene = &self.adapters[0];
+        let fence = scene.fences.seen(scene.index(), 0).unwrap();
+
+        store_release(&self.current, 1);
+        if barrier {
+            full_fence();
+        }
+        Fences::stored(&*scene.fences, &fence);
+    }
+}
+
+/// An engine of one adapter signals while a queue of the other one begins to wait, and nobody of
+/// the OS part does anything.
+fn explore_doorbell(barrier: bool) {
+    explore_within(Some(3), move || {
+        let pair = Pair::new();
+
+        pair.connect();
+
+        let engine = {
+            let pair = pair.clone();
+
+            spawn(move || pair.signal_and_ring(barrier))
+        };
+        let goes_on = pair.block(1);
+
+        engine.join().unwrap();
+        assert!(goes_on || pair.has_bell(1), "it sleeps");
+        assert_eq!(load32_acquire(&pair.adapters[0].interrupts.0), 0);
+        assert_eq!(load32_acquire(&pair.adapters[1].interrupts.0), 0);
+    });
+}
+
+#[test]
+fn fen_159_a_doorbell_against_a_queue_that_begins_to_wait_on_another_adapter() {
+    explore_doorbell(true);
+}
+
+/// Without the barrier of who signals.
+#[test]
+#[should_panic(expected = "it sleeps")]
+fn mutant_fen_159_nothing_between_the_store_and_the_doorbell() {
+    explore_doorbell(false);
+}
+
+/// M28 with doorbells: the other adapter opens the fence, by which its doorbell is connected, and
+/// then its queue waits. `is_early`: the queue waits before that.
+fn explore_connection(is_early: bool) {
+    explore_within(Some(3), move || {
+        let pair = Pair::new();
+        let engine = {
+            let pair = pair.clone();
+
+            spawn(move || pair.signal_and_ring(true))
+        };
+        let goes_on = if is_early {
+            let goes_on = pair.block(1);
+
+            pair.connect();
+            goes_on
+        } else {
+            pair.connect();
+            pair.block(1)
+        };
+
+        engine.join().unwrap();
+        assert!(goes_on || pair.has_bell(1), "it sleeps");
+    });
+}
+
+#[test]
+fn m28_fen_159_a_doorbell_is_connected_while_an_engine_signals() {
+    explore_connection(false);
+}
+
+#[test]
+#[should_panic(expected = "it sleeps")]
+fn mutant_fen_159_a_queue_waits_before_its_doorbell_is_connected() {
+    explore_connection(true);
+}
+
+/// A doorbell that somebody else rings is taken away: on return nobody is ringing it, and it is
+/// not kept.
+#[test]
+fn fen_159_a_doorbell_is_taken_away_while_an_engine_signals() {
+    struct Watched {
+        is_gone: Shared<Word32>,
+    }
+
+    impl FenceDoorbell for Watched {
+        fn ring(&self) {
+            assert_eq!(load32_acquire(&self.is_gone), 0, "it is gone");
+        }
+    }
+
+    explore_within(Some(3), || {
+        let pair = Pair::new();
+        let is_gone = Shared::new(word32(0));
+        let watched = Shared::new(Watched {
+            is_gone: is_gone.clone(),
+        });
+        let doorbell: Shared<dyn FenceDoorbell> = watched.clone();
+        let scene = &pair.adapters[0];
+        let connected = scene.fences.connect(scene.fence, &doorbell).unwrap();
+
+        drop(doorbell);
+
+        let engine = {
+            let pair = pair.clone();
+
+            spawn(move || pair.signal_and_ring(true))
+        };
+
+        scene.fences.disconnect(connected);
+        cmpxchg(&is_gone, 0, 1);
+        assert_eq!(Shared::strong_count(&watched), 1);
+        engine.join().unwrap();
+    });
 }

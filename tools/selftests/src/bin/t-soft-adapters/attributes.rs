@@ -14,7 +14,7 @@ use selftests::user::{become_user, needs_root, USER};
 use selftests::{ensure, ensure_eq, fails_with, fixture, module, Failure, Suite, TestResult};
 
 /// What can be configured.
-const CONFIGURATION: [&str; 18] = [
+const CONFIGURATION: [&str; 19] = [
     "local_memory",
     "system_memory",
     "nodes",
@@ -33,6 +33,7 @@ const CONFIGURATION: [&str; 18] = [
     "intra_gpu_fences",
     "lazy_logs",
     "map_to_gpu_system_process",
+    "fence_doorbells",
 ];
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
@@ -110,6 +111,7 @@ fn configured() -> TestResult {
     ensure_eq!(soft.get("intra_gpu_fences")?, "1");
     ensure_eq!(soft.get("lazy_logs")?, "0");
     ensure_eq!(soft.get("map_to_gpu_system_process")?, "0");
+    ensure_eq!(soft.get("fence_doorbells")?, "0");
     errs(soft.get("luid"), Errno::NODEV)?;
     for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
         soft.set("local_memory", &format!("{local}\n"))?;
