@@ -177,6 +177,8 @@ pub(crate) struct Adapter {
     ended: Mutex<bool>,
     /// Whether its KMD could not update a native fence.
     has_failed: Atomic<bool>,
+    /// Whether it is about to be stopped: no doorbell of its native fences is connected any more.
+    is_ending: Atomic<bool>,
     #[pin]
     failing: Work<Adapter>,
     /// What it has of memory.
@@ -332,6 +334,7 @@ impl Adapter {
                 owner,
                 ended <- new_mutex!(false, "Adapter::ended"),
                 has_failed: Atomic::new(false),
+                is_ending: Atomic::new(false),
                 failing <- new_work!("Adapter::failing"),
                 memory,
                 paging_process,
@@ -373,6 +376,20 @@ impl Adapter {
             end();
             *ended = true;
         }
+    }
+
+    /// Nothing of it is rung by other adapters any more, from before the KMD is stopped.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn end_doorbells(&self) {
+        // Whoever adds a native fence that `adapter_ends` does not find looks at this later.
+        self.is_ending.store(true, Relaxed);
+        self.fences.adapter_ends();
+    }
+
+    /// Whether other adapters may ring doorbells of its native fences, and its engines ring theirs.
+    pub(in crate::dxgk) fn has_fence_doorbells(&self) -> bool {
+        self.native_fence_caps.doorbells && !self.is_ending.load(Relaxed)
     }
 
     /// Ends all queues: the KMD is stopped, and none is added any more.

@@ -75,6 +75,7 @@ impl Running {
             if let Some(files) = self.gpu_files.as_deref() {
                 files.hide(adapter);
             }
+            adapter.end_doorbells();
             adapter.stop();
             adapter.end_queues();
 

@@ -365,7 +365,7 @@ impl Drop for OpenSyncObject {
             }
             if let (Some(cross), Some(device)) = (fence.cross_adapter(), &self.viewer.device) {
                 if self.done.has(Done::COUNTED) {
-                    cross.leave(device.adapter.id);
+                    cross.leave(fence.clone(), device.adapter.id);
                 }
             }
         }

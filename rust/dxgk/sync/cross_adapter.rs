@@ -13,8 +13,19 @@
 //! was stored, under `parts`. So a device that opens the fence meanwhile is told, or what its
 //! engines read is the new value (M28).
 //!
-//! LOCK: `turn` is held while the KMD of an adapter makes its native fence, so that there is one
-//! (FEN-121). `parts` is a leaf.
+//! Native fences with doorbells ring each other without the OS part (FEN-159). If all adapters that
+//! have the fence open are rung, MonitoredValue is what the waiters of the OS part want, on each of
+//! them: so a signal that only queues wait for interrupts nobody. As soon as there is another
+//! adapter it is 0 again.
+//!
+//! A doorbell is connected before a device sees the fence on its adapter: so a queue that begins to
+//! wait there is rung, or reads the value that was stored before. It is taken away before its
+//! native fence is destroyed, because the connection keeps both fences, and before its adapter is
+//! stopped.
+//!
+//! LOCK: `links` is held while the KMD of an adapter makes its native fence, so that there is one
+//! (FEN-121), and while doorbells are connected and taken away. `parts` is inside of the lock of
+//! the fence, and is held while the KMDs update MonitoredValue, as that is.
 
 use super::{
     fence_binding::{
@@ -32,16 +43,23 @@ use super::{
     native_interrupts::Count, //
 };
 use crate::{
-    ddi::native_fence::{
-        CurrentValueUpdate,
-        NativeFenceType,
-        PrivateData, //
+    ddi::{
+        native_fence::{
+            CurrentValueUpdate,
+            NativeFenceType,
+            PrivateData, //
+        },
+        object::native_fence::ConnectedFenceDoorbell, //
     },
     dxgk::adapter::Adapter,
     error::DxgResult,
     logic::{
         fence_value::EVERYBODY_IS_TOLD,
-        propagation::Signaller, //
+        propagation::{
+            self,
+            Place,
+            Signaller, //
+        }, //
     },
     platform::{
         load_acquire,
@@ -120,6 +138,18 @@ impl NativePart {
         }
     }
 
+    /// UpdateMonitoredValues with the fence lock held, unless it is this already. True if it was
+    /// another.
+    fn monitor(&self, value: u64, current_value: &Word64) -> bool {
+        let word = self.monitored.page.word(0);
+        let is_new = load_acquire(word) != value;
+
+        if is_new {
+            self.kmd.store_monitored(word, value, current_value);
+        }
+        is_new
+    }
+
     /// UpdateCurrentValuesFromCpu with the fence lock held.
     pub(super) fn store(&self, word: &Word64, value: u64) {
         self.kmd
@@ -135,6 +165,10 @@ struct Interrupted {
 }
 
 impl BoundFence for Interrupted {
+    fn adapter_ends(self: Arc<Self>) {
+        self.fence.clone().silence(self.adapter);
+    }
+
     /// Whoever has it open there is found by the handle.
     fn adapter_removed(self: Arc<Self>) {}
 
@@ -151,6 +185,8 @@ impl BoundFence for Interrupted {
 struct Bound {
     adapter: Arc<Adapter>,
     part: Arc<NativePart>,
+    /// It rings all others of which this is true, and they ring it.
+    is_rung: bool,
 }
 
 impl Bound {
@@ -175,6 +211,7 @@ impl Bound {
         Ok(Self {
             adapter: adapter.clone(),
             part,
+            is_rung: false,
         })
     }
 }
@@ -197,6 +234,24 @@ struct Part {
     opens: u32,
 }
 
+impl Part {
+    /// What the fence is there.
+    fn place(&self) -> Place {
+        match &self.native {
+            None => Place::Monitored,
+            Some(bound) if bound.is_rung => Place::Rung,
+            Some(_) => Place::Native,
+        }
+    }
+}
+
+/// A doorbell that engines of one adapter ring on another one.
+struct Link {
+    from: u64,
+    to: u64,
+    _connected: ConnectedFenceDoorbell,
+}
+
 /// By the ids of the adapters.
 type Tree = RBTree<u64, Part>;
 
@@ -216,7 +271,7 @@ pub(crate) struct CrossAdapter {
     /// How many parts are native. Stored under the lock of `parts`.
     natives: Atomic<u32>,
     #[pin]
-    turn: Mutex<()>,
+    links: Mutex<KVec<Link>>,
 }
 
 /// One adapter that is to be told.
@@ -224,7 +279,32 @@ struct Other {
     id: u64,
     adapter: Arc<Adapter>,
     native: Option<Arc<NativePart>>,
+    place: Place,
     is_open: bool,
+}
+
+impl Link {
+    /// Engines of the first of two adapters, which have these native fences, ring the other one.
+    fn new(from: (u64, &NativePart), to: (u64, &NativePart)) -> DxgResult<Self> {
+        Ok(Self {
+            from: from.0,
+            to: to.0,
+            _connected: from.1.kmd.connect(&to.1.kmd)?,
+        })
+    }
+
+    /// Whether it begins or ends there.
+    fn is_of(&self, adapter: u64) -> bool {
+        self.from == adapter || self.to == adapter
+    }
+}
+
+/// An adapter rings nobody any more, and is not rung. True if there was somebody.
+fn unlink(links: &mut KVec<Link>, adapter: u64) -> bool {
+    let before = links.len();
+
+    links.retain(|link| !link.is_of(adapter));
+    links.len() != before
 }
 
 impl CrossAdapter {
@@ -241,7 +321,7 @@ impl CrossAdapter {
                     "CrossAdapter::parts"
                 ),
                 natives: Atomic::new(0),
-                turn <- new_mutex!((), "CrossAdapter::turn"),
+                links <- new_mutex!(KVec::new(), "CrossAdapter::links"),
             }),
             GFP_KERNEL_ACCOUNT,
         )
@@ -264,7 +344,7 @@ impl CrossAdapter {
         private_data: Option<&mut PrivateData>,
     ) -> DxgResult<Option<Arc<NativePart>>> {
         let place = tree_place()?;
-        let turn = self.turn.lock();
+        let mut links = self.links.lock();
         // What is not used is dropped after the lock.
         let mut node = Some(place.into_node(
             adapter.id,
@@ -289,24 +369,63 @@ impl CrossAdapter {
                 part.native.as_ref().map(|bound| bound.part.clone())
             })
         };
-        let Some(private_data) = private_data else {
-            return Ok(None);
+        let is_new = native.is_none() && private_data.is_some();
+        let native = match private_data {
+            Some(private_data) if is_new => self
+                .make(&fence, adapter, private_data, &mut links)
+                .map(Some),
+            Some(_) => Ok(native),
+            None => Ok(None),
         };
 
-        if native.is_some() {
-            return Ok(native);
+        drop(links);
+        match &native {
+            Ok(_) => fence.clone().adapters_changed(),
+            Err(_) => self.leave(fence.clone(), adapter.id),
         }
-
-        let made = NativePart::new(adapter, &self.place, private_data)
-            .and_then(|part| Bound::new(&fence, adapter, part))
-            .map(|bound| self.add_native(adapter.id, bound));
-
-        drop(turn);
-        if made.is_err() {
-            self.leave(adapter.id);
+        if is_new && native.is_ok() {
+            // Those who look for stores of engines elsewhere look at it from now on.
+            fence.became_native();
         }
-        // Those who look for stores of engines elsewhere look at it from now on.
-        made.inspect(|_| fence.became_native()).map(Some)
+        native
+    }
+
+    /// Makes the native fence of an adapter, which has none and has the fence open. `links` are
+    /// those of this.
+    fn make(
+        &self,
+        fence: &Arc<dyn CrossAdapterFence>,
+        adapter: &Arc<Adapter>,
+        private_data: &mut PrivateData,
+        links: &mut KVec<Link>,
+    ) -> DxgResult<Arc<NativePart>> {
+        let part = NativePart::new(adapter, &self.place, private_data)?;
+        let mut bound = Bound::new(fence, adapter, part)?;
+
+        if adapter.has_fence_doorbells() {
+            bound.is_rung = self.connect(adapter.id, &bound.part, links).is_ok();
+            if !bound.is_rung {
+                // It is told by the OS part.
+                unlink(links, adapter.id);
+            }
+        }
+        Ok(self.add_native(adapter.id, bound))
+    }
+
+    /// The native fence of this adapter, and those of others that have doorbells, ring each other
+    /// from now on.
+    fn connect(&self, adapter: u64, part: &NativePart, links: &mut KVec<Link>) -> DxgResult {
+        for other in self.all().filter(|other| other.place == Place::Rung) {
+            if let Some(native) = other.native.filter(|_| other.adapter.has_fence_doorbells()) {
+                for link in [
+                    Link::new((adapter, part), (other.id, &native))?,
+                    Link::new((other.id, &native), (adapter, part))?,
+                ] {
+                    links.push(link, GFP_KERNEL_ACCOUNT)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The part of an adapter, which is open, becomes native.
@@ -328,7 +447,8 @@ impl CrossAdapter {
     /// handle, the KMD destroys its native fence (FEN-122).
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn leave(&self, adapter: u64) {
+    pub(in crate::dxgk) fn leave(&self, fence: Arc<dyn CrossAdapterFence>, adapter: u64) {
+        let mut links = self.links.lock();
         let gone = {
             let mut parts = self.parts.lock();
             let is_shared = parts.shares != 0;
@@ -345,7 +465,15 @@ impl CrossAdapter {
                 .flatten()
         };
 
+        let is_unlinked = gone.is_some() && unlink(&mut links, adapter);
+
+        drop(links);
         drop(gone);
+        if is_unlinked {
+            // Its engines store nothing any more, but may have stored and rung nobody.
+            fence.clone().signaled_on(adapter);
+        }
+        fence.adapters_changed();
     }
 
     /// Takes a part out, to be dropped without the lock.
@@ -376,13 +504,28 @@ impl CrossAdapter {
             // OVERFLOW: this one was counted.
             parts.shares = parts.shares.wrapping_sub(1);
         }
-        while let Some(gone) = self.take_closed() {
+        loop {
+            let mut links = self.links.lock();
+            let Some((adapter, gone)) = self.take_closed() else {
+                return;
+            };
+
+            unlink(&mut links, adapter);
+            drop(links);
             drop(gone);
         }
     }
 
+    /// An adapter ends: its doorbell is rung no more on return. Its engines ring others as long as
+    /// they run.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn silence(&self, adapter: u64) {
+        self.links.lock().retain(|link| link.to != adapter);
+    }
+
     /// Takes a part out that nobody has open, unless there are NT handles.
-    fn take_closed(&self) -> Option<RBTreeNode<u64, Part>> {
+    fn take_closed(&self) -> Option<(u64, RBTreeNode<u64, Part>)> {
         let mut parts = self.parts.lock();
 
         if parts.shares != 0 {
@@ -392,7 +535,7 @@ impl CrossAdapter {
         let mut closed = parts.by_adapter.iter().filter(|(_, part)| part.opens == 0);
         let adapter = *closed.next()?.0;
 
-        self.take(&mut parts, adapter)
+        Some((adapter, self.take(&mut parts, adapter)?))
     }
 
     /// The native fence of an adapter that has one.
@@ -413,12 +556,18 @@ impl CrossAdapter {
             id: *id,
             adapter: part.adapter.clone(),
             native: part.native.as_ref().map(|bound| bound.part.clone()),
+            place: part.place(),
             is_open: part.opens != 0,
         })
     }
 
     /// All adapters that have it open, one after the other.
     fn others(&self) -> impl Iterator<Item = Other> + '_ {
+        self.all().filter(|other| other.is_open)
+    }
+
+    /// The same with those that had it open, as long as there are NT handles.
+    fn all(&self) -> impl Iterator<Item = Other> + '_ {
         let mut next = Some(0);
 
         core::iter::from_fn(move || {
@@ -427,7 +576,31 @@ impl CrossAdapter {
             next = other.id.checked_add(1);
             Some(other)
         })
-        .filter(|other| other.is_open)
+    }
+
+    /// Whether engines of this adapter ring the doorbells of all others that have one.
+    pub(super) fn rings_on(&self, adapter: u64) -> bool {
+        let parts = self.parts.lock();
+
+        parts
+            .by_adapter
+            .get(&adapter)
+            .is_some_and(|part| part.place() == Place::Rung)
+    }
+
+    /// Waiters of the OS part want MonitoredValue to be this: updates it on all adapters. True if
+    /// it was another on some. The fence lock is held.
+    pub(super) fn monitor(&self, wanted: u64) -> bool {
+        let parts = self.parts.lock();
+        let open = parts.by_adapter.values().filter(|part| part.opens != 0);
+        let value = propagation::monitored(wanted, open.map(Part::place));
+        let natives = parts.by_adapter.values();
+
+        natives
+            .filter_map(|part| part.native.as_ref())
+            .fold(false, |is_new, bound| {
+                bound.part.monitor(value, self.place.word()) || is_new
+            })
     }
 
     /// A value was stored: tells all adapters that do not know (FEN-138). `fence` is the id of the
@@ -441,10 +614,11 @@ impl CrossAdapter {
             id,
             adapter,
             native,
+            place,
             ..
         } in self.others()
         {
-            if from.is_known_on(id, native.is_some()) {
+            if from.is_known_on(id, place) {
                 continue;
             }
             trace::propagate(fence, load_acquire(self.place.word()), from.adapter(), id);

@@ -190,9 +190,9 @@ impl WorkItem for Fence {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        match this.words.native() {
-            None => this.catch_up(),
-            Some(_) => this.catch_up_and_settle(),
+        match this.words {
+            Words::Monitored(_) => this.catch_up(),
+            _ => this.catch_up_and_settle(),
         }
 
         let has_cleanup = this.waiters.lock().take_cleanup();
@@ -286,9 +286,14 @@ impl Fence {
     /// Waiters were queued or taken out: MonitoredValue of a native fence follows. If that finds
     /// that others are satisfied, the caller goes on with [`Fence::release`].
     fn settle(&self, waiters: &mut State) -> Option<Sweep> {
-        let native = self.words.native()?;
-
-        waiters.settle(&self.words, native)
+        match &self.words {
+            Words::Monitored(_) => None,
+            Words::Native(native) => waiters.settle(&self.words, &**native),
+            Words::CrossAdapter(cross) => cross
+                .monitor(waiters.monitored())
+                .then(|| waiters.sample(&self.words))
+                .flatten(),
+        }
     }
 
     /// The same where the lock is given up then.
@@ -528,7 +533,7 @@ impl Fence {
             let is_first = waiters.queued() == 1;
             let last = is_first.then(|| waiters.shown.last()).flatten();
 
-            drop(waiters);
+            self.settle_with(waiters);
             if let Some(last) = last {
                 self.wait_for_engines(last);
             }
@@ -565,10 +570,12 @@ impl Fence {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn look_for_changes(self: &Arc<Self>) {
-        if self.words.native().is_some() {
-            return self.sample();
+        if self.words.native().is_none() {
+            self.look_for_engines();
         }
-        self.look_for_engines();
+        if !matches!(self.words, Words::Monitored(_)) {
+            self.sample();
+        }
     }
 
     /// Whether a waiter is still queued under this key.
@@ -588,8 +595,8 @@ impl Fence {
 
         if let Some(native) = self.words.native() {
             native.add(Count::WaitsCancelled, 1);
-            self.settle_with(waiters);
         }
+        self.settle_with(waiters);
         Some(node)
     }
 

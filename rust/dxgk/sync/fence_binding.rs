@@ -54,6 +54,11 @@ pub(crate) struct FenceAddresses {
 
 /// A fence as its adapter knows it.
 pub(in crate::dxgk) trait BoundFence: Send + Sync {
+    /// The adapter ends next: nothing of it may be rung any more (FEN-159).
+    ///
+    /// Context: may sleep, no locks held.
+    fn adapter_ends(self: Arc<Self>) {}
+
     /// The adapter is removed.
     ///
     /// Context: may sleep, no locks held.
@@ -76,6 +81,16 @@ pub(in crate::dxgk) trait CrossAdapterFence: Send + Sync {
     ///
     /// Context: may sleep, no locks held.
     fn signaled_on(self: Arc<Self>, adapter: u64) -> bool;
+
+    /// Some adapter has it open now that had not, or no longer: MonitoredValue follows.
+    ///
+    /// Context: may sleep, no locks held.
+    fn adapters_changed(self: Arc<Self>);
+
+    /// The adapter with this id ends: its doorbell is rung no more on return.
+    ///
+    /// Context: may sleep, no locks held.
+    fn silence(self: Arc<Self>, adapter: u64);
 
     /// It has become native on an adapter: those who look for stores of engines look at it.
     ///
@@ -245,14 +260,25 @@ impl FenceBindings {
         drop(removed);
     }
 
+    /// Tells all fences that their adapter ends.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn adapter_ends(&self) {
+        self.for_each(|fence| fence.adapter_ends());
+    }
+
     /// Tells all fences that their adapter is removed. Nothing is added any more.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn adapter_removed(&self) {
+        self.for_each(|fence| fence.adapter_removed());
+    }
+
+    fn for_each(&self, tell: impl Fn(Arc<dyn BoundFence>)) {
         let mut seen = 0;
 
         while let Some((number, fence)) = self.after(seen) {
-            fence.adapter_removed();
+            tell(fence);
             seen = number;
         }
     }

@@ -28,9 +28,13 @@ use crate::{
         },
         object::{
             self,
+            native_fence::ConnectedFenceDoorbell,
             NotUpdated, //
         },
-        types::NativeFenceId, //
+        types::{
+            KmdResult,
+            NativeFenceId, //
+        },
     },
     dxgk::{
         adapter::Adapter,
@@ -133,6 +137,14 @@ impl KmdFence {
             addresses,
             private_data,
         )?)
+    }
+
+    /// From now on engines that store to it ring the doorbell of `other`, which is on another
+    /// adapter.
+    ///
+    /// Context: may sleep, no spinlock held.
+    pub(super) fn connect(&self, other: &Self) -> KmdResult<ConnectedFenceDoorbell> {
+        ConnectedFenceDoorbell::connect(&self.kmd, &other.kmd, &Passive::here())
     }
 
     /// Where the number of its binding is.

@@ -9,7 +9,7 @@
 //! processor wants to see them there (FEN-119). Their pages are in a permanent part, and stay until
 //! their owner lets go of them (MEM-62). A page with several fences is there once.
 //!
-//! LOCK: `shown` is a mutex, inside `CrossAdapter::turn` and outside `AddressSpace::state`. Pages
+//! LOCK: `shown` is a mutex, inside `CrossAdapter::links` and outside `AddressSpace::state`. Pages
 //! are mapped under it, so that two fences find one mapping. Nothing is dropped under it.
 
 use super::{

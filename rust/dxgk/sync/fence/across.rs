@@ -83,6 +83,9 @@ impl Fence {
 
         if let (Some(sweep), Some(fewer)) = (due, batches.checked_sub(1)) {
             rest = waiters.sweep(sweep, &mut first);
+            if rest.is_none() {
+                rest = self.settle(&mut waiters);
+            }
             *batches = fewer;
         }
         drop(waiters);
@@ -120,8 +123,14 @@ impl Fence {
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn tell_others(&self, adapter: u64) -> bool {
-        self.cross_adapter()
-            .is_some_and(|cross| cross.propagate(self.header.id(), Signaller::Adapter(adapter)))
+        self.cross_adapter().is_some_and(|cross| {
+            let from = match cross.rings_on(adapter) {
+                true => Signaller::Rings(adapter),
+                false => Signaller::Adapter(adapter),
+            };
+
+            cross.propagate(self.header.id(), from)
+        })
     }
 }
 
@@ -134,6 +143,16 @@ impl CrossAdapterFence for Fence {
         let is_told = self.tell_others(adapter);
 
         self.sample_with(self.waiters.lock(), &mut { BATCHES }) || is_told
+    }
+
+    fn adapters_changed(self: Arc<Self>) {
+        self.settle_with(self.waiters.lock());
+    }
+
+    fn silence(self: Arc<Self>, adapter: u64) {
+        if let Some(cross) = self.cross_adapter() {
+            cross.silence(adapter);
+        }
     }
 
     fn became_native(self: Arc<Self>) {
