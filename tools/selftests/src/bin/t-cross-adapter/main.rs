@@ -2,6 +2,7 @@
 //! Fences on several adapters, with native fences and without (fences.md section 4).
 
 mod cells;
+mod doorbells;
 mod life;
 mod races;
 mod scene;
@@ -15,6 +16,7 @@ pub(crate) fn main() {
             .with(cells::tests)
             .with(life::tests)
             .with(races::tests)
+            .with(doorbells::tests)
             .run()
     });
 }

@@ -48,6 +48,14 @@ pub(crate) fn adapter(name: &str, is_native: bool) -> TestResult<SoftAdapter> {
     Ok(soft)
 }
 
+/// An adapter whose native fences have doorbells (FEN-159).
+pub(crate) fn with_doorbells(name: &str) -> TestResult<SoftAdapter> {
+    let soft = SoftAdapter::new(name)?;
+    soft.set("fence_doorbells", "1")?;
+    soft.set("enabled", "1")?;
+    Ok(soft)
+}
+
 /// What the driver calls an adapter in traces.
 pub(crate) fn id_of(luid: Luid) -> u64 {
     // The kind is in the upper half of the low word, the number in the lower one
@@ -104,7 +112,15 @@ impl Side {
 
     /// The same with these flags.
     pub(crate) fn with(name: &str, is_native: bool, flags: SyncFlags) -> TestResult<Self> {
-        let soft = adapter(name, is_native)?;
+        Self::made_on(adapter(name, is_native)?, is_native, flags)
+    }
+
+    /// The same on an adapter that is there.
+    pub(crate) fn made_on(
+        soft: SoftAdapter,
+        is_native: bool,
+        flags: SyncFlags,
+    ) -> TestResult<Self> {
         let gpu = Gpu::on(&soft.device()?, 0)?;
         Ok(Self {
             opened: create_with(gpu.device(), is_native, flags)?,
@@ -115,7 +131,11 @@ impl Side {
 
     /// Another one that opens the same fence.
     pub(crate) fn another(&self, name: &str, is_native: bool) -> TestResult<Self> {
-        let soft = adapter(name, is_native)?;
+        self.opened_on(adapter(name, is_native)?, is_native)
+    }
+
+    /// The same on an adapter that is there.
+    pub(crate) fn opened_on(&self, soft: SoftAdapter, is_native: bool) -> TestResult<Self> {
         let gpu = Gpu::on(&soft.device()?, 0)?;
         let handle = self.fence().share(Access::ALL)?;
         Ok(Self {
@@ -143,8 +163,13 @@ impl Side {
 
     /// How often it was told of signals of others.
     pub(crate) fn propagations(&self) -> u64 {
+        self.count("propagations")
+    }
+
+    /// What is counted of its native fences.
+    pub(crate) fn count(&self, name: &str) -> u64 {
         let counts = Counters::of_native_fences(self.luid());
-        let count = counts.ok().and_then(|all| all.get("propagations").copied());
+        let count = counts.ok().and_then(|all| all.get(name).copied());
         count.unwrap_or(u64::MAX)
     }
 
