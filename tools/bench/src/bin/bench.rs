@@ -221,7 +221,7 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     }
     if wants("queued-wait") {
         let plan = options.plan(50, 5, 15);
-        counts.extend(queued_wait::measure(runner, &bench, plan));
+        counts.extend(queued_wait::measure(runner, &mut bench, plan));
     }
     if wants("bandwidth") {
         gpu::bandwidth(runner, &bench, options.plan(30, 20, 15));

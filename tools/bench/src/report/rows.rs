@@ -134,6 +134,8 @@ const FIXED: &[Row] = &[
     row("queued-wait", NATIVE_HOP, HOP, Some(0.1), "nobody but the two engines takes part"),
     row("queued-wait", NATIVE_HOP, BOUNCE, Some(3.0), "a store and a look at it on another processor"),
     row("queued-wait", NATIVE_HOP, POLL, None, "a queue that waits is told, and gives its engine to others"),
+    row("queued-wait", RUNG_HOP, TOLD_HOP, None, "no interrupt, no worker between"),
+    row("queued-wait", RUNG_HOP, NATIVE_HOP, None, "the same on one adapter"),
     row(native_fences::LOGS, LOGGED, NATIVE, None, "an entry of 48 bytes and the header for each"),
     row(native_fences::WAKE, NATIVE, MONITORED, None, "the interrupt names the fence"),
     row("process", BESIDE_OWNER, THREAD, Some(1.01), "who owns nothing pays nothing"),

@@ -50,6 +50,10 @@ pub mod names_of_work {
     pub const POLL: &str = "another engine, waiting packets";
     /// The same with packets of native fences, which look once.
     pub const NATIVE_HOP: &str = "another engine, native fences";
+    /// The same with an engine of another adapter, which is rung.
+    pub const RUNG_HOP: &str = "another adapter, doorbells";
+    /// The same with one that is told by the OS part.
+    pub const TOLD_HOP: &str = "another adapter, told by the OS part";
     /// Two threads on two processors that hand a word to each other.
     pub const BOUNCE: &str = "two processors, one word";
     /// The next command buffer of the same queue.

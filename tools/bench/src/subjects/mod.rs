@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured, one module for each group.
 
+mod across;
 pub mod balls;
 pub mod cpu_events;
 pub mod crowd;

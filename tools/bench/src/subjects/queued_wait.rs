@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use opendxg::pm4::{Atomic, Pm4};
 use opendxg::{Context, MonitoredFence, NativeFence};
 
+use super::across::{volley, Across};
 use super::gpu::names_of_work::*;
 use super::gpu::{Work, NODES};
 use super::Bench;
@@ -183,17 +184,8 @@ impl<'a> Native<'a> {
         let fence = |_| work.device.create_native_fence(0);
         let fences = NODES.map(|node| fence(node).expect("create a native fence"));
         let addresses = fences.each_ref().map(|fence| fence.gpu_address());
-        let values = 1..=u64::from(HOPS / 2);
-        let first = values.clone().fold(Pm4::new(), |all, value| {
-            all.signal_native(addresses[0], value)
-                .wait_native(addresses[1], value)
-        });
-        let second = values.fold(Pm4::new(), |all, value| {
-            all.wait_native(addresses[0], value)
-                .signal_native(addresses[1], value)
-        });
         Self {
-            pair: Pair::new(work, [first, second], end),
+            pair: Pair::new(work, volley(addresses, addresses, HOPS), end),
             fences,
         }
     }
@@ -316,7 +308,17 @@ impl Drop for Bounce {
 }
 
 /// Measures the group `queued-wait`, and counts who is woken.
-pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
+pub fn measure(runner: &mut Runner, bench: &mut Bench, plan: Plan) -> Vec<Count> {
+    let mut across = Vec::new();
+    for (name, fence_doorbells) in [(RUNG_HOP, "1"), (TOLD_HOP, "0")] {
+        match Across::new(&bench.dxg, fence_doorbells, HOPS) {
+            Some(subject) => across.push(Participant::new(name, subject)),
+            None => bench
+                .missing
+                .push(format!("{name}: no two adapters can be made")),
+        }
+    }
+    let bench = &*bench;
     let work = Work::new(bench);
     let (signals, stores) = (Chain::new(&work), Chain::of_stores(&work));
     let end = work.fence();
@@ -341,6 +343,7 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) -> Vec<Count> {
         Participant::new(NATIVE_HOP, Native::new(&work, &native_end)),
         Participant::new(NEXT, next),
     ];
+    all.extend(across);
     // With one processor they would look for each other until the scheduler comes.
     if machine::cpus() > 1 {
         all.push(Participant::new(BOUNCE, Bounce::new()));
