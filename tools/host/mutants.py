@@ -31,7 +31,7 @@ MUTANTS = [
     ("fence_value.rs", "value >= current || allow_rewind", "value >= current", "unit"),
     ("fence_value.rs", "value.saturating_sub(1)", "value", "unit"),
     ("propagation.rs", "Self::Adapter(own) => id == own,", "Self::Adapter(_) => false,", "unit"),
-    ("propagation.rs", "id == own && !is_native", "id == own", "unit"),
+    ("propagation.rs", "id == own && place == Place::Monitored", "id == own", "unit"),
     ("waiters.rs", "if self.always_signaled {", "if false {", "unit"),
     ("waiters.rs", "        self.always_signaled = true;\n", "", "unit"),
     ("waiters.rs", "let due = self.due(u64::MAX, u64::MAX);", "let due = self.due(current.load(), current.load());", "unit"),
