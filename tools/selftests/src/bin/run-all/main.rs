@@ -268,7 +268,7 @@ fn run(
     if killer.is_some_and(Killer::has_killed) {
         if told.planned == 0 {
             told.planned = 1;
-            writeln!(out, "1..1")?;
+            writeln!(out, "TAP version 13\n1..1")?;
         }
         for number in told.results + 1..=told.planned {
             writeln!(
