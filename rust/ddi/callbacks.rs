@@ -6,10 +6,12 @@
 //! the adapter and neither to the adapter nor to the port, so that there is no circle.
 
 use super::{
+    class::DeviceInterrupt,
     feature::{
         OsInterface,
         FEATURES, //
     },
+    interrupt_lock::InterruptLock,
     native_fence::{
         self,
         NativeFenceServices, //
@@ -30,6 +32,8 @@ use core::array;
 pub struct Record {
     /// The version of each feature that is in use; 0 if it is not enabled.
     versions: [Word32; FEATURES],
+    /// Under which its interrupts are reported.
+    interrupts: InterruptLock,
 }
 
 impl Record {
@@ -37,6 +41,7 @@ impl Record {
     pub fn new() -> Option<Shared<Self>> {
         platform::shared(Self {
             versions: array::from_fn(|_| platform::word32(0)),
+            interrupts: InterruptLock::new()?,
         })
     }
 
@@ -57,17 +62,29 @@ impl Record {
     }
 }
 
-/// The callbacks. They may be called in class P, from the end of StartDevice on.
+/// The callbacks. Those about features may be called in class P, from the end of StartDevice on.
 #[derive(Clone)]
 pub struct Callbacks(Option<Shared<Record>>);
 
 impl Callbacks {
-    /// Those of an OS part that has no features.
+    /// Those of a KMD that was not started.
     pub const NONE: Self = Self(None);
 
     /// Those that tell what is in `record`.
     pub fn of(record: &Shared<Record>) -> Self {
         Self(Some(record.clone()))
+    }
+
+    /// SynchronizeExecution: runs a routine at device interrupt level, where a KMD reports
+    /// interrupts (NotifyInterrupt). Nothing of a KMD that was not started is run: `None`.
+    ///
+    /// Context: does not sleep; class D or P, or a thread of the KMD. Not inside of itself, nor of
+    /// UpdateMonitoredValues.
+    pub fn synchronize_execution<T>(
+        &self,
+        routine: impl FnOnce(&DeviceInterrupt) -> T,
+    ) -> Option<T> {
+        Some(self.0.as_ref()?.interrupts.hold(routine))
     }
 
     /// IsFeatureEnabled: the version of a feature that is in use; `None` if it is not enabled, or

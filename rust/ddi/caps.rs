@@ -3,7 +3,10 @@
 //! What a KMD says about its adapter.
 
 use super::{
-    callbacks::Callbacks,
+    callbacks::{
+        Callbacks,
+        Record, //
+    },
     native_fence::NativeFenceCaps,
     segments::Segments,
     types::Text, //
@@ -28,12 +31,12 @@ pub struct StartInfo {
 }
 
 impl StartInfo {
-    /// What there is without features.
-    pub const fn of(luid: Luid) -> Self {
-        Self {
+    /// What there is without features; `None` if there is no memory. May sleep.
+    pub fn of(luid: Luid) -> Option<Self> {
+        Some(Self {
             luid,
-            callbacks: Callbacks::NONE,
-        }
+            callbacks: Callbacks::of(&Record::new()?),
+        })
     }
 }
 

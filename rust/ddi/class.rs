@@ -7,8 +7,7 @@
 //! does not compile. Tokens are made by the OS part alone, at the place that knows the context, and
 //! debug kernels check there that the token tells the truth.
 //!
-//! Classes I (under the interrupt lock) and H (hard interrupt) get their tokens with the first KMD
-//! that has interrupts.
+//! Class H (hard interrupt) gets its token with the first KMD that has interrupts of hardware.
 
 use crate::platform;
 use core::marker::PhantomData;
@@ -32,8 +31,7 @@ impl Passive {
 pub struct Dispatch(OfThisThread);
 
 impl Dispatch {
-    /// Here, in the OS part, under a lock that nothing sleeps under. Class I as well, because no
-    /// KMD has interrupts that come by themselves.
+    /// Here, in the OS part, under a lock that nothing sleeps under.
     pub fn under_lock() -> Self {
         Self(PhantomData)
     }
@@ -48,5 +46,16 @@ impl Dispatch {
     /// lockdep about a lock that may sleep, even if it does not.
     pub fn below<T>(_: &mut Passive, run: impl FnOnce(&Self) -> T) -> T {
         platform::without_sleep(|| run(&Self(PhantomData)))
+    }
+}
+
+/// Class I: at device interrupt level, which is under the interrupt lock of an adapter. Atomics,
+/// registers, and records that were made before; no sleep, no allocation, no user memory.
+pub struct DeviceInterrupt(OfThisThread);
+
+impl DeviceInterrupt {
+    /// Here, under the lock.
+    pub(super) fn under_lock() -> Self {
+        Self(PhantomData)
     }
 }

@@ -12,13 +12,15 @@
 //! - An entry that may fail returns a [`types::KmdResult`]; nothing else may fail (GPU-104).
 //! - An entry takes the token of its context class (GPU-100).
 //! - The interrupt rule: what a KMD may call in interrupt context touches atomics and queues work,
-//!   nothing else. It takes no lock of the OS part and wakes nobody; the adapter's worker does.
+//!   nothing else. It takes no lock of the OS part but the interrupt lock, and wakes nobody; the
+//!   adapter's worker does.
 //!
 //! ```text
 //! class.rs    the context classes
 //! types.rs    errors, ids, cookies
 //! caps.rs     what a KMD says about its adapter
 //! callbacks.rs what it asks the OS part
+//! interrupt_lock.rs device interrupt level
 //! feature.rs  features that both sides agree upon
 //! segments.rs its memory segments
 //! queue.rs    submissions, and what a KMD tells about them
@@ -48,6 +50,7 @@ pub mod doorbell;
 pub mod feature;
 pub mod gate;
 pub mod index_map;
+pub mod interrupt_lock;
 pub mod native_fence;
 pub mod object;
 pub mod paging;
@@ -69,6 +72,7 @@ use caps::{
     StartInfo, //
 };
 use class::{
+    DeviceInterrupt,
     Dispatch,
     Passive, //
 };
@@ -301,15 +305,19 @@ pub trait Kmd: Destroy + Send + Sync {
 
     /// UpdateMonitoredValues: stores the values. After it has returned, a store of an engine to
     /// CurrentValue is visible to everybody, or the engine decides about its interrupt with this
-    /// value or a later one (FEN-73). It is of class I: a lock of the OS part is held, and the KMD
-    /// takes no other one that somebody may hold who waits. One at a time for each fence, as the
-    /// next one.
+    /// value or a later one (FEN-73). It is of class I: the KMD reports no interrupt meanwhile but
+    /// those that it reports here (FEN-74). It takes no lock but leaves of its own.
     ///
     /// If it fails the adapter is stopped, and neither of the two is called again (FEN-108).
-    fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult;
+    fn update_monitored_values(
+        &self,
+        class: &DeviceInterrupt,
+        updates: &[FenceUpdate<'_>],
+    ) -> KmdResult;
 
     /// UpdateCurrentValuesFromCpu: stores the values, and has the queues look again that wait for
-    /// these fences. In the same context, and failing in the same way.
+    /// these fences. A lock of the OS part is held, and the KMD takes no other one that somebody
+    /// may hold who waits. One at a time for each fence. It fails in the same way.
     fn update_current_values_from_cpu(
         &self,
         class: &Dispatch,

@@ -8,6 +8,7 @@
 //! neither address: it gets a reference with each call that is about them (FEN-107).
 
 use super::{
+    class::DeviceInterrupt,
     paging::PageSize,
     types::{
         NativeFenceCookie,
@@ -238,8 +239,8 @@ pub struct LogBuffer {
 
 /// Calls from a KMD to the OS part about one native fence.
 ///
-/// They may be called in any context class and under locks of the KMD. They obey the interrupt
-/// rule: they touch atomics and queue work, nothing else.
+/// They may be called under locks of the KMD. They obey the interrupt rule: they touch atomics and
+/// queue work, nothing else.
 pub trait NativeFenceCallbacks: Send + Sync {
     /// NATIVE_FENCE_SIGNALED with this fence in the array: an engine has stored a value to
     /// CurrentValue that is above MonitoredValue (FEN-91). The value, and what was stored before
@@ -248,7 +249,7 @@ pub trait NativeFenceCallbacks: Send + Sync {
     ///
     /// [`DriverCaps::optimized_native_fence_interrupt`]:
     ///     super::caps::DriverCaps::optimized_native_fence_interrupt
-    fn signaled(&self);
+    fn signaled(&self, class: &DeviceInterrupt);
 
     /// DestroyNativeFence has returned, or nothing was made. The OS part tells itself so: a signal
     /// that comes after this breaks a rule (FEN-96). KMDs do not call it.

@@ -3,8 +3,12 @@
 //! The OS part's side of one started KMD: the only way to call it.
 
 use super::{
+    callbacks::Callbacks,
     caps::StartInfo,
-    class::Passive,
+    class::{
+        DeviceInterrupt,
+        Passive, //
+    },
     gate::{
         Gate,
         Inside,
@@ -40,6 +44,7 @@ use core::ops::Deref;
 /// that RemoveDevice comes after the last destroy.
 pub struct Port {
     gate: Gate,
+    callbacks: Callbacks,
     kmd: Boxed<dyn Kmd>,
 }
 
@@ -53,7 +58,12 @@ impl Port {
         let gate = Gate::new().ok_or(KmdError::NoMemory)?;
 
         kmd.start_device(class, info)?;
-        platform::shared(Self { gate, kmd }).ok_or(KmdError::NoMemory)
+        platform::shared(Self {
+            gate,
+            callbacks: info.callbacks.clone(),
+            kmd,
+        })
+        .ok_or(KmdError::NoMemory)
     }
 
     /// Access to the entries of the KMD; DeviceRemoved once it was stopped, and while it is reset.
@@ -107,6 +117,12 @@ impl Port {
         if let Some(_closed) = self.gate.close() {
             self.kmd.stop_device(class);
         }
+    }
+
+    /// Runs something of the OS part while no interrupt is reported, as
+    /// [`Callbacks::synchronize_execution`].
+    pub(super) fn synchronize<T>(&self, run: impl FnOnce(&DeviceInterrupt) -> T) -> Option<T> {
+        self.callbacks.synchronize_execution(run)
     }
 
     /// Whether it has not been stopped.

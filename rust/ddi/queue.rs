@@ -4,7 +4,10 @@
 //!
 //! A *queue* is what takes submissions: a context of packets, or a HW queue.
 
-use super::power::EngineState;
+use super::{
+    class::DeviceInterrupt,
+    power::EngineState, //
+};
 
 /// A DMA buffer for a queue (SubmitCommandVirtual, SubmitCommandToHwQueue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +47,10 @@ pub struct NativeFenceSignaled {
 /// Calls from a KMD to the OS part about one queue: NotifyInterrupt, with the record that belongs
 /// to the queue.
 ///
-/// They may be called in any context class and under locks of the KMD. They obey the interrupt
-/// rule: they touch atomics and queue work, nothing else. What implements this keeps neither the
-/// adapter nor the object, because the KMD keeps it until the object is destroyed.
+/// They may be called under locks of the KMD: those of NotifyInterrupt at device interrupt level,
+/// the others in any context class. They obey the interrupt rule: they touch atomics and queue
+/// work, nothing else. What implements this keeps neither the adapter nor the object, because the
+/// KMD keeps it until the object is destroyed.
 pub trait QueueCallbacks: Send + Sync {
     /// Work of the queue has run for so many nanoseconds more; the engine ran another queue before,
     /// or none, if `switched`. With 0 a queue that its process fills is about to run, so that it is
@@ -76,24 +80,24 @@ pub trait QueueCallbacks: Send + Sync {
 
     /// DMA_COMPLETED: this submission and all before it have retired. Their stores are visible to
     /// who has been told so. Numbers do not go back, and may leave some out.
-    fn completed(&self, number: u64);
+    fn completed(&self, class: &DeviceInterrupt, number: u64);
 
     /// MONITORED_FENCE_SIGNALED: values were stored to monitored fences, and the client asked for
     /// an interrupt. Which ones is not said.
-    fn monitored_fence_signaled(&self);
+    fn monitored_fence_signaled(&self, class: &DeviceInterrupt);
 
     /// NATIVE_FENCE_SIGNALED without an array of fences: which of them an engine has signalled is
     /// for the OS part to find out, by their values or by the logs of queues. What was stored and
     /// logged before is visible to everybody (GPU-62).
-    fn native_fence_signaled(&self, _record: NativeFenceSignaled) {}
+    fn native_fence_signaled(&self, _class: &DeviceInterrupt, _record: NativeFenceSignaled) {}
 
     /// DMA_PAGE_FAULTED, HWQUEUE_PAGE_FAULTED, or an illegal packet: the queue has stopped for
     /// good, once (GPU-36, GPU-68).
-    fn faulted(&self, fault: &Fault);
+    fn faulted(&self, class: &DeviceInterrupt, fault: &Fault);
 
     /// GPU_ENGINE_STATE_CHANGE, of the engine that has the queue (GPU-28). For any one of its
     /// queues. A KMD whose engines do not change need not call it.
-    fn engine_state_changed(&self, _state: EngineState) {}
+    fn engine_state_changed(&self, _class: &DeviceInterrupt, _state: EngineState) {}
 
     /// InvalidateHwContext: a reset has hit the context, or the context of the queue. None of its
     /// work goes on. Told by ResetHwEngine or ResetFromTimeout, before that returns.
@@ -101,7 +105,7 @@ pub trait QueueCallbacks: Send + Sync {
 
     /// SUSPEND_CONTEXT_COMPLETED: no queue of the context runs any more, after the SuspendContext
     /// with this id.
-    fn suspended(&self, id: u64);
+    fn suspended(&self, class: &DeviceInterrupt, id: u64);
 }
 
 /// Why a queue has stopped.

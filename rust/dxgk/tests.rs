@@ -514,7 +514,9 @@ mod tests {
         let class = Passive::here();
         let luid = Luid::default();
 
-        assert!(kmd.start_device(&class, &StartInfo::of(luid)).is_ok());
+        assert!(kmd
+            .start_device(&class, &StartInfo::of(luid).ok_or(ENOMEM)?)
+            .is_ok());
 
         let callbacks = local_process().ok_or(ENOMEM)?;
         let process = CreateProcessArgs {
@@ -544,7 +546,7 @@ mod tests {
         let lock = KBox::pin_init(new_spinlock!(()), GFP_KERNEL)?;
 
         assert!(kmd
-            .start_device(&Passive::here(), &StartInfo::of(luid))
+            .start_device(&Passive::here(), &StartInfo::of(luid).ok_or(ENOMEM)?)
             .is_ok());
         Dispatch::below(&mut Passive::here(), |class| {
             kmd.calibrate_gpu_clock(class, 0, 0);

@@ -12,6 +12,7 @@ mod tests {
                 StartInfo, //
             },
             class::{
+                DeviceInterrupt,
                 Dispatch,
                 Passive, //
             },
@@ -93,15 +94,15 @@ mod tests {
     struct Nobody;
 
     impl QueueCallbacks for Nobody {
-        fn completed(&self, _: u64) {}
+        fn completed(&self, _: &DeviceInterrupt, _: u64) {}
 
-        fn monitored_fence_signaled(&self) {}
+        fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {}
 
-        fn faulted(&self, _: &crate::ddi::queue::Fault) {}
+        fn faulted(&self, _: &DeviceInterrupt, _: &crate::ddi::queue::Fault) {}
 
         fn invalidated(&self) {}
 
-        fn suspended(&self, _: u64) {}
+        fn suspended(&self, _: &DeviceInterrupt, _: u64) {}
     }
 
     /// What a case works with. The context has the id 7.
@@ -134,7 +135,7 @@ mod tests {
             let mut kmd = Verifier::around(kmd, log.clone()).ok_or(ENOMEM)?;
             let luid = Luid::default();
 
-            kmd.start_device(class, &StartInfo::of(luid))
+            kmd.start_device(class, &StartInfo::of(luid).ok_or(ENOMEM)?)
                 .map_err(|_| EINVAL)?;
 
             let callbacks = local_process().ok_or(ENOMEM)?;
@@ -322,7 +323,7 @@ mod tests {
     fn mem_95_what_the_kmd_does_wrong_is_reported() -> Result {
         let made = Made::new()?;
 
-        assert!(made.queues.with(7, &|told| told.completed(1)));
+        assert!(made.queues.with(7, &|class, told| told.completed(class, 1)));
         assert_eq!(made.first(), broken(Rule::BadCallback, Entry::Completed));
 
         let made = Made::new()?;

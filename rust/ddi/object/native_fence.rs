@@ -72,24 +72,25 @@ impl NativeFence {
         platform::shared(fence).ok_or(KmdError::NoMemory)
     }
 
-    /// UpdateMonitoredValues, for this fence.
+    /// UpdateMonitoredValues, for this fence, while no interrupt is reported (FEN-74).
     ///
     /// Context: does not sleep.
     pub fn update_monitored_value(
         &self,
-        class: &Dispatch,
         value: u64,
         word: &Word64,
         current_value: &Word64,
     ) -> Result<(), NotUpdated> {
         let update = self.update(value, word, current_value);
+        let calls = self.enter()?;
 
-        self.enter()?
-            .update_monitored_values(class, &[update])
+        self.port
+            .synchronize(|class| calls.update_monitored_values(class, &[update]))
+            .ok_or(NotUpdated::NotEntered)?
             .map_err(|_| NotUpdated::Failed)
     }
 
-    /// UpdateCurrentValuesFromCpu, for this fence. As [`NativeFence::update_monitored_value`].
+    /// UpdateCurrentValuesFromCpu, for this fence.
     ///
     /// Context: does not sleep.
     pub fn update_current_value(

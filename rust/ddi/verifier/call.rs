@@ -61,8 +61,14 @@ impl Verifier {
         if platform::may_sleep().is_some_and(|may_sleep| may_sleep != entry.is_passive()) {
             self.log.broken(Rule::WrongClass, entry, id);
         }
-        if !entry.is_under_lock() && platform::holds_spinlock() == Some(true) {
-            self.log.broken(Rule::SpinLockHeld, entry, id);
+        match platform::holds_spinlock() {
+            Some(true) if !entry.is_under_lock() => {
+                self.log.broken(Rule::SpinLockHeld, entry, id);
+            }
+            Some(false) if entry.is_at_device_interrupt() => {
+                self.log.broken(Rule::WrongClass, entry, id);
+            }
+            _ => {}
         }
     }
 

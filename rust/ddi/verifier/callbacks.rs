@@ -16,6 +16,7 @@ use super::{
 use crate::{
     ddi::{
         class::{
+            DeviceInterrupt,
             Dispatch,
             Passive, //
         },
@@ -129,7 +130,7 @@ impl QueueCallbacks for VerifiedQueue {
         self.inner.fetched(number);
     }
 
-    fn completed(&self, number: u64) {
+    fn completed(&self, class: &DeviceInterrupt, number: u64) {
         let goes_back = number < platform::load_acquire(&self.work.completed);
 
         self.tell(Entry::Completed, self.has_submitted(number) && !goes_back);
@@ -137,20 +138,20 @@ impl QueueCallbacks for VerifiedQueue {
             // Before the OS part can submit more.
             platform::store_release(&self.work.completed, number);
         }
-        self.inner.completed(number);
+        self.inner.completed(class, number);
     }
 
-    fn monitored_fence_signaled(&self) {
+    fn monitored_fence_signaled(&self, class: &DeviceInterrupt) {
         self.tell(Entry::Signaled, true);
-        self.inner.monitored_fence_signaled();
+        self.inner.monitored_fence_signaled(class);
     }
 
-    fn native_fence_signaled(&self, record: NativeFenceSignaled) {
+    fn native_fence_signaled(&self, class: &DeviceInterrupt, record: NativeFenceSignaled) {
         self.tell(Entry::NativeFencesSignaled, true);
-        self.inner.native_fence_signaled(record);
+        self.inner.native_fence_signaled(class, record);
     }
 
-    fn faulted(&self, fault: &Fault) {
+    fn faulted(&self, class: &DeviceInterrupt, fault: &Fault) {
         let is_first = platform::cmpxchg(&self.work.faulted, 0, 1);
 
         let is_of_ring = fault.number == 0 && self.work.is_filled_by_process;
@@ -159,12 +160,12 @@ impl QueueCallbacks for VerifiedQueue {
             Entry::Faulted,
             is_first && (is_of_ring || self.has_submitted(fault.number)),
         );
-        self.inner.faulted(fault);
+        self.inner.faulted(class, fault);
     }
 
-    fn engine_state_changed(&self, state: EngineState) {
+    fn engine_state_changed(&self, class: &DeviceInterrupt, state: EngineState) {
         self.tell(Entry::EngineStateChanged, true);
-        self.inner.engine_state_changed(state);
+        self.inner.engine_state_changed(class, state);
     }
 
     fn invalidated(&self) {
@@ -172,13 +173,13 @@ impl QueueCallbacks for VerifiedQueue {
         self.inner.invalidated();
     }
 
-    fn suspended(&self, id: u64) {
+    fn suspended(&self, class: &DeviceInterrupt, id: u64) {
         let before = platform::fetch_add(&self.work.answers, 1);
         let asked = platform::load32_acquire(&self.work.suspensions);
 
         // OVERFLOW: both count modulo 2^32, and the first is not ahead.
         self.tell(Entry::Suspended, asked.wrapping_sub(before) as i32 > 0);
-        self.inner.suspended(id);
+        self.inner.suspended(class, id);
     }
 }
 
@@ -294,9 +295,9 @@ impl VerifiedNativeFence {
 }
 
 impl NativeFenceCallbacks for VerifiedNativeFence {
-    fn signaled(&self) {
+    fn signaled(&self, class: &DeviceInterrupt) {
         self.tell(Entry::NativeFenceSignaled, true);
-        self.inner.signaled();
+        self.inner.signaled(class);
     }
 
     fn destroyed(&self) {

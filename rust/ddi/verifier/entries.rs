@@ -32,6 +32,7 @@ use crate::{
             StartInfo, //
         },
         class::{
+            DeviceInterrupt,
             Dispatch,
             Passive, //
         },
@@ -722,7 +723,11 @@ impl Kmd for Verifier {
         Ok(FenceDoorbellCookie(made?.0))
     }
 
-    fn update_monitored_values(&self, class: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {
+    fn update_monitored_values(
+        &self,
+        class: &DeviceInterrupt,
+        updates: &[FenceUpdate<'_>],
+    ) -> KmdResult {
         for update in updates {
             let entry = Entry::UpdateMonitoredValues;
 

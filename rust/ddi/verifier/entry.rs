@@ -135,7 +135,12 @@ impl Entry {
         )
     }
 
-    /// Whether it is of class I, under a lock of the OS part (FEN-74).
+    /// Whether it is of class I, under the interrupt lock (FEN-74).
+    pub fn is_at_device_interrupt(self) -> bool {
+        self == Self::UpdateMonitoredValues
+    }
+
+    /// Whether it is under a lock of the OS part: that of a fence, or the interrupt lock.
     pub fn is_under_lock(self) -> bool {
         matches!(
             self,

@@ -6,6 +6,7 @@
 use super::context_state::ContextState;
 use crate::{
     ddi::{
+        class::DeviceInterrupt,
         object::Suspension,
         power::EngineState,
         queue::{
@@ -256,7 +257,7 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
         self.0.as_arc_borrow().kick();
     }
 
-    fn completed(&self, number: u64) {
+    fn completed(&self, _: &DeviceInterrupt, number: u64) {
         let reported = self.0.reported();
 
         // ORDERING: release: who sees the number sees what the commands have stored.
@@ -265,24 +266,24 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
         self.0.as_arc_borrow().kick();
     }
 
-    fn monitored_fence_signaled(&self) {
+    fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {
         self.0.monitored_fence_signaled();
         self.look_at_fences();
     }
 
-    fn native_fence_signaled(&self, record: NativeFenceSignaled) {
+    fn native_fence_signaled(&self, _: &DeviceInterrupt, record: NativeFenceSignaled) {
         if record.evaluate_legacy_monitored_fences {
             self.look_at_fences();
         }
         self.0.native_fence_signaled(record.names_queue);
     }
 
-    fn faulted(&self, fault: &Fault) {
+    fn faulted(&self, _: &DeviceInterrupt, fault: &Fault) {
         self.0.reported().set_fault(fault);
         self.0.as_arc_borrow().kick();
     }
 
-    fn engine_state_changed(&self, state: EngineState) {
+    fn engine_state_changed(&self, _: &DeviceInterrupt, state: EngineState) {
         self.0.engine_state_changed(state);
     }
 
@@ -290,7 +291,7 @@ impl<Q: Told> QueueCallbacks for Callbacks<Q> {
         self.0.context().invalidate();
     }
 
-    fn suspended(&self, id: u64) {
+    fn suspended(&self, _: &DeviceInterrupt, id: u64) {
         if let Some(suspension) = self.0.suspension() {
             suspension.ended(id);
         }
@@ -306,17 +307,17 @@ pub(crate) struct ContextCallbacks {
 }
 
 impl QueueCallbacks for ContextCallbacks {
-    fn completed(&self, _number: u64) {}
+    fn completed(&self, _: &DeviceInterrupt, _number: u64) {}
 
-    fn monitored_fence_signaled(&self) {}
+    fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {}
 
-    fn faulted(&self, _fault: &Fault) {}
+    fn faulted(&self, _: &DeviceInterrupt, _fault: &Fault) {}
 
     fn invalidated(&self) {
         self.state.invalidate();
     }
 
-    fn suspended(&self, id: u64) {
+    fn suspended(&self, _: &DeviceInterrupt, id: u64) {
         if let Some(suspension) = &self.suspension {
             suspension.ended(id);
         }

@@ -14,6 +14,7 @@ mod tests {
                 StartInfo, //
             },
             class::{
+                DeviceInterrupt,
                 Dispatch,
                 Passive, //
             },
@@ -82,17 +83,17 @@ mod tests {
     }
 
     impl QueueCallbacks for Ear {
-        fn completed(&self, _: u64) {}
+        fn completed(&self, _: &DeviceInterrupt, _: u64) {}
 
-        fn monitored_fence_signaled(&self) {}
+        fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {}
 
-        fn faulted(&self, _: &Fault) {
+        fn faulted(&self, _: &DeviceInterrupt, _: &Fault) {
             let _before = self.faults.fetch_add(1, Full);
         }
 
         fn invalidated(&self) {}
 
-        fn suspended(&self, id: u64) {
+        fn suspended(&self, _: &DeviceInterrupt, id: u64) {
             let _before = self.answers.fetch_add(1, Full);
 
             if self.suspended.load(Acquire) >= id {
@@ -116,7 +117,7 @@ mod tests {
                 nodes: 1,
                 ..Config::default()
             };
-            let info = StartInfo::of(Luid::default());
+            let info = StartInfo::of(Luid::default()).ok_or(ENOMEM)?;
             let kmd = KBox::new(SoftKmd::add_device(config), GFP_KERNEL)?;
             let port = Port::start(kmd, &class, &info).map_err(|_| ENOMEM)?;
             let process = Process::create(&port, &class, ProcessId(next_id()), &mut NoAddresses)

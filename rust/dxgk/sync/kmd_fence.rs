@@ -230,12 +230,9 @@ impl KmdFence {
     /// UpdateMonitoredValues of a fence whose CurrentValue is in `current_value`. The fence lock is
     /// held.
     pub(super) fn store_monitored(&self, word: &Word64, value: u64, current_value: &Word64) {
-        let class = Dispatch::under_lock();
-
         self.add(Count::MonitoredUpdates, 1);
 
-        let result =
-            self.call(|kmd| kmd.update_monitored_value(&class, value, word, current_value));
+        let result = self.call(|kmd| kmd.update_monitored_value(value, word, current_value));
 
         if result.is_err() {
             store_release(word, value);

@@ -3,7 +3,7 @@
 //! What a native fence has more than a monitored fence: MonitoredValue, and what the KMD has made
 //! of it (fences.md section 3).
 //!
-//! LOCK: that of the fence, for everything that stores. The KMD is called under it (FEN-74).
+//! LOCK: that of the fence, for everything that stores. The KMD is called under it.
 
 use super::{
     cross_adapter::{

@@ -17,6 +17,7 @@
 use super::fence_binding::FenceBindings;
 use crate::{
     ddi::{
+        class::DeviceInterrupt,
         native_fence::NativeFenceCallbacks,
         slab::{
             self,
@@ -385,7 +386,7 @@ impl Interrupt {
 }
 
 impl NativeFenceCallbacks for Interrupt {
-    fn signaled(&self) {
+    fn signaled(&self, _: &DeviceInterrupt) {
         if self.all.is_optimized {
             // A list of fences means nothing then (FEN-97).
             return;

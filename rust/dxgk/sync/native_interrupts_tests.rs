@@ -16,7 +16,10 @@ mod tests {
         }, //
     };
     use crate::{
-        ddi::native_fence::NativeFenceCallbacks,
+        ddi::{
+            interrupt_lock::InterruptLock,
+            native_fence::NativeFenceCallbacks, //
+        },
         sys::work::OrderedWorker, //
     };
     use kernel::{
@@ -62,6 +65,7 @@ mod tests {
             Arc::new(Looked(Atomic::new(0)), GFP_KERNEL)?,
         ];
         let interrupt = Interrupt::new(&all)?;
+        let lock = InterruptLock::new().ok_or(ENOMEM)?;
         let numbers = [
             bindings.add(fences[0].clone())?,
             bindings.add(fences[1].clone())?,
@@ -69,13 +73,13 @@ mod tests {
         let looks = || [0, 1].map(|at| fences[at].0.load(Relaxed));
 
         interrupt.number().store(numbers[0], Relaxed);
-        interrupt.signaled();
+        lock.hold(|class| interrupt.signaled(class));
         NativeInterrupts::run(all.clone());
         assert_eq!(looks(), [1, 0]);
         assert_eq!(count(&all, "bad-driver-handles"), 0);
 
         interrupt.destroyed();
-        interrupt.signaled();
+        lock.hold(|class| interrupt.signaled(class));
         NativeInterrupts::run(all.clone());
         assert_eq!(looks(), [2, 1]);
         assert_eq!(count(&all, "bad-driver-handles"), 1);

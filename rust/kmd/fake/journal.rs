@@ -177,8 +177,10 @@ impl Journal {
         if platform::may_sleep().is_some_and(|may_sleep| may_sleep != entry.is_passive()) {
             self.break_rule(Broken::WrongClass);
         }
-        if platform::holds_spinlock() == Some(true) {
-            self.break_rule(Broken::SpinLockHeld);
+        match platform::holds_spinlock() {
+            Some(true) if !entry.is_under_lock() => self.break_rule(Broken::SpinLockHeld),
+            Some(false) if entry.is_at_device_interrupt() => self.break_rule(Broken::WrongClass),
+            _ => {}
         }
 
         // CAST: 32 bits fit a usize, and the number of the variant.

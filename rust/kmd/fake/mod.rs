@@ -14,6 +14,7 @@ pub mod doorbells;
 pub mod engines;
 mod facts;
 pub mod features;
+pub mod interrupts;
 pub mod journal;
 pub mod mmu;
 pub mod native_fences;
@@ -31,6 +32,7 @@ use crate::{
             StartInfo, //
         },
         class::{
+            DeviceInterrupt,
             Dispatch,
             Passive, //
         },
@@ -264,6 +266,12 @@ impl Kmd for FakeKmd {
             let local = platform::segment_memory(self.behaviour.local_memory);
 
             self.local = Some(local.ok_or(KmdError::NoMemory)?);
+        }
+        if let Some(queues) = &self.behaviour.queues {
+            queues.interrupts.start(&self.callbacks);
+        }
+        if let Some(fences) = &self.behaviour.native_fences {
+            fences.interrupts.start(&self.callbacks);
         }
         self.journal.start();
         self.started = true;
@@ -577,7 +585,11 @@ impl Kmd for FakeKmd {
         Err(KmdError::NotSupported)
     }
 
-    fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {
+    fn update_monitored_values(
+        &self,
+        _: &DeviceInterrupt,
+        updates: &[FenceUpdate<'_>],
+    ) -> KmdResult {
         let _call = self.enter(Entry::UpdateMonitoredValues);
 
         self.try_to()?;

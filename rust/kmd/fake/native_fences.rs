@@ -6,6 +6,7 @@
 //! A test shares this with the double by
 //! [`Behaviour::native_fences`](super::Behaviour::native_fences), and names a fence by its turn.
 
+use super::interrupts::Interrupts;
 use crate::{
     ddi::native_fence::{
         CreateNativeFenceArgs,
@@ -37,6 +38,8 @@ struct Fence {
 
 /// The native fences of one double.
 pub struct NativeFences {
+    /// How it tells.
+    pub interrupts: Interrupts,
     fences: ShortLock<Boxed<[Option<Fence>; FENCES]>>,
     /// How many of each update there were.
     monitored: Word32,
@@ -48,6 +51,7 @@ impl NativeFences {
     /// None; `None` if there is no memory.
     pub fn new() -> Option<Self> {
         Some(Self {
+            interrupts: Interrupts::new()?,
             fences: platform::short_lock!(platform::none_array()?, "fake::NativeFences::fences")?,
             monitored: platform::word32(0),
             current: platform::word32(0),
@@ -122,10 +126,7 @@ impl NativeFences {
                 .map(|fence| fence.callbacks.clone())
         };
 
-        if let Some(callbacks) = &callbacks {
-            callbacks.signaled();
-        }
-        callbacks.is_some()
+        callbacks.is_some_and(|callbacks| self.interrupts.raise(|class| callbacks.signaled(class)))
     }
 
     /// Where that fence is in the paging process; `None` if there is no such fence.

@@ -5,15 +5,21 @@
 //! A test shares this with the double by [`Behaviour::queues`](super::Behaviour::queues), and names
 //! a queue by the id that the OS part gave it.
 
-use super::journal::{
-    Journal,
-    Kind, //
+use super::{
+    interrupts::Interrupts,
+    journal::{
+        Journal,
+        Kind, //
+    }, //
 };
 use crate::{
-    ddi::queue::{
-        Fault,
-        QueueCallbacks,
-        Submission, //
+    ddi::{
+        class::DeviceInterrupt,
+        queue::{
+            Fault,
+            QueueCallbacks,
+            Submission, //
+        }, //
     },
     platform::{
         self,
@@ -40,6 +46,8 @@ struct Queue {
 /// The contexts and HW queues of one double.
 pub struct Queues {
     journal: Shared<Journal>,
+    /// How it tells.
+    pub interrupts: Interrupts,
     queues: ShortLock<Boxed<[Option<Queue>; QUEUES]>>,
 }
 
@@ -48,6 +56,7 @@ impl Queues {
     pub fn new(journal: Shared<Journal>) -> Option<Self> {
         Some(Self {
             journal,
+            interrupts: Interrupts::new()?,
             queues: platform::short_lock!(platform::none_array()?, "fake::Queues::queues")?,
         })
     }
@@ -62,23 +71,25 @@ impl Queues {
         if !self.journal.complete(cookie, number) {
             return false;
         }
-        callbacks.completed(number);
-        true
+        self.interrupts
+            .raise(|class| callbacks.completed(class, number))
     }
 
     /// All commands of this context or HW queue up to this submission have been read.
     pub fn fetch(&self, id: u64, number: u64) -> bool {
-        self.tell(id, |callbacks| callbacks.fetched(number))
+        self.tell(id, |_, callbacks| callbacks.fetched(number))
     }
 
     /// MONITORED_FENCE_SIGNALED of this context or HW queue.
     pub fn signal(&self, id: u64) -> bool {
-        self.tell(id, |callbacks| callbacks.monitored_fence_signaled())
+        self.tell(id, |class, callbacks| {
+            callbacks.monitored_fence_signaled(class);
+        })
     }
 
     /// A fault of this context or HW queue.
     pub fn fault(&self, id: u64, fault: &Fault) -> bool {
-        self.tell(id, |callbacks| callbacks.faulted(fault))
+        self.tell(id, |class, callbacks| callbacks.faulted(class, fault))
     }
 
     /// The end of the suspension `suspension` of this context.
@@ -86,17 +97,17 @@ impl Queues {
         if let Some((cookie, _)) = self.find(id) {
             self.journal.set_rests(Kind::Context, cookie, true);
         }
-        self.tell(id, |callbacks| callbacks.suspended(suspension))
+        self.tell(id, |class, callbacks| {
+            callbacks.suspended(class, suspension);
+        })
     }
 
     /// The end of a suspension of the context with this cookie; false if there is no such.
     pub(super) fn end_suspension(&self, cookie: u64, suspension: u64) -> bool {
-        let callbacks = self.of_context(cookie);
-
-        if let Some(callbacks) = &callbacks {
-            callbacks.suspended(suspension);
-        }
-        callbacks.is_some()
+        self.of_context(cookie).is_some_and(|callbacks| {
+            self.interrupts
+                .raise(|class| callbacks.suspended(class, suspension))
+        })
     }
 
     /// InvalidateHwContext of the context with this cookie.
@@ -158,7 +169,7 @@ impl Queues {
     }
 
     /// Whatever a KMD may tell of this context or HW queue, or may not.
-    pub fn with(&self, id: u64, what: &dyn Fn(&dyn QueueCallbacks)) -> bool {
+    pub fn with(&self, id: u64, what: &dyn Fn(&DeviceInterrupt, &dyn QueueCallbacks)) -> bool {
         self.tell(id, what)
     }
 
@@ -167,14 +178,9 @@ impl Queues {
         self.find(id).map(|(_, callbacks)| callbacks)
     }
 
-    fn tell(&self, id: u64, what: impl FnOnce(&dyn QueueCallbacks)) -> bool {
-        match self.find(id) {
-            Some((_, callbacks)) => {
-                what(&*callbacks);
-                true
-            }
-            None => false,
-        }
+    fn tell(&self, id: u64, what: impl FnOnce(&DeviceInterrupt, &dyn QueueCallbacks)) -> bool {
+        self.find(id)
+            .is_some_and(|(_, callbacks)| self.interrupts.raise(|class| what(class, &*callbacks)))
     }
 
     fn find(&self, id: u64) -> Option<(u64, Shared<dyn QueueCallbacks>)> {

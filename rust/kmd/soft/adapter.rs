@@ -30,16 +30,15 @@ use super::{
     },
     nodes,
     page_tables,
+    parts::AdapterParts,
     polls::Polls,
     queue::Queue,
-    shell::{
-        AdapterParts,
-        Shell, //
-    },
+    shell::Shell,
     system_space::SystemSpace, //
 };
 use crate::{
     ddi::{
+        callbacks::Callbacks,
         class::Passive,
         doorbell::{
             Connected,
@@ -159,7 +158,7 @@ fn pasid(cookie: u64) -> u16 {
 
 impl Adapter {
     /// Makes the engines and starts the threads; `None` if there is no memory. May sleep.
-    pub(super) fn start(config: &Config) -> Option<Self> {
+    pub(super) fn start(config: &Config, callbacks: &Callbacks) -> Option<Self> {
         let local = match config.local_memory {
             0 => None,
             bytes => Some(platform::segment_memory(bytes)?),
@@ -195,6 +194,7 @@ impl Adapter {
             polls: polls.clone(),
             native_fences: native_fences.clone(),
             native_interrupts: config.native_interrupts,
+            callbacks: callbacks.clone(),
         };
         let mut engines = [const { None }; ENGINES];
 

@@ -11,7 +11,6 @@ use super::{
         Cause,
         Class, //
     },
-    config::NativeInterruptMode,
     context::{
         Context,
         Wish, //
@@ -23,11 +22,11 @@ use super::{
         Look,
         QueueEntry, //
     },
-    native_fences::NativeFences,
     native_record::{
         NativeRecord,
         Signaller, //
     },
+    parts::AdapterParts,
     queue::Queue,
     report::{
         cause_of,
@@ -38,6 +37,7 @@ use super::{
 };
 use crate::{
     ddi::{
+        callbacks::Callbacks,
         power::EngineState,
         queue::{
             NodeStatus,
@@ -100,6 +100,8 @@ pub(super) struct Core {
     status: Status,
     /// The interrupts of native fences that are still to be raised.
     native_record: NativeRecord,
+    /// What it interrupts by.
+    callbacks: Callbacks,
     /// In D3 it runs nothing.
     is_off: bool,
 }
@@ -141,12 +143,7 @@ const HANG_NS: u64 = 50_000;
 impl Core {
     /// That of a node, without queues, for page tables of this format; `None` if there is no
     /// memory. May sleep.
-    pub(super) fn new(
-        engine: usize,
-        format: Profile,
-        native_fences: &Shared<NativeFences>,
-        native_interrupts: NativeInterruptMode,
-    ) -> Option<Self> {
+    pub(super) fn new(engine: usize, parts: &AdapterParts, format: Profile) -> Option<Self> {
         Some(Self {
             // CAST: a few.
             node: engine as u32,
@@ -155,11 +152,12 @@ impl Core {
             entries: Entries {
                 queues: Slab::new()?,
                 contexts: Slab::new()?,
-                native_fences: native_fences.clone(),
+                native_fences: parts.native_fences.clone(),
                 engine,
             },
             status: Status::default(),
-            native_record: NativeRecord::new(native_interrupts),
+            native_record: NativeRecord::new(parts.native_interrupts),
+            callbacks: parts.callbacks.clone(),
             is_off: false,
         })
     }
@@ -311,9 +309,11 @@ impl Core {
         let filled = |entry: &&mut QueueEntry| entry.object.is_filled_by_process;
 
         if let Some(entry) = self.entries.queues.iter_mut().find(filled) {
-            entry
-                .callbacks
-                .engine_state_changed(EngineState::TransitionToF1);
+            self.callbacks.synchronize_execution(|class| {
+                entry
+                    .callbacks
+                    .engine_state_changed(class, EngineState::TransitionToF1);
+            });
         }
     }
 
@@ -471,7 +471,8 @@ impl Core {
 
     fn suspended(&self, index: ContextIndex, id: u64) {
         if let Some(entry) = self.entries.contexts.get(index.0) {
-            entry.callbacks.suspended(id);
+            self.callbacks
+                .synchronize_execution(|class| entry.callbacks.suspended(class, id));
         }
     }
 
@@ -653,18 +654,23 @@ impl Core {
                 queue: entry.object.id,
                 native_fences: &self.entries.native_fences,
                 native_record: &mut self.native_record,
+                interrupts: &self.callbacks,
             },
             &MonotonicClock,
             SLICE,
         );
 
-        self.native_record.raise(
-            &self.entries.native_fences,
-            &Signaller {
+        if self.native_record.has_more() {
+            let signaller = Signaller {
                 callbacks: &*entry.callbacks,
                 has_logs: entry.object.is_filled_by_process,
-            },
-        );
+            };
+
+            self.callbacks.synchronize_execution(|class| {
+                self.native_record
+                    .raise(class, &self.entries.native_fences, &signaller);
+            });
+        }
         outcome
     }
 
@@ -700,7 +706,9 @@ impl Core {
             Outcome::Done(_) => {
                 self.status.submissions = self.status.submissions.wrapping_add(1);
                 if !answers.drops_interrupt() {
-                    entry.callbacks.completed(entry.running);
+                    self.callbacks.synchronize_execution(|class| {
+                        entry.callbacks.completed(class, entry.running);
+                    });
                 }
                 // Who finds the engine idle has been told of all that it has done.
                 answers.take(1);
@@ -716,7 +724,10 @@ impl Core {
                         .events
                         .note(&cause_of(&record, self.node, entry.object.id));
                 }
-                entry.callbacks.faulted(&fault_of(&record, entry.running));
+                let fault = fault_of(&record, entry.running);
+
+                self.callbacks
+                    .synchronize_execution(|class| entry.callbacks.faulted(class, &fault));
                 Slice::Faulted
             }
         }

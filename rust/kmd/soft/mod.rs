@@ -28,6 +28,7 @@ mod native_record;
 mod nodes;
 pub mod own_doorbell;
 mod page_tables;
+mod parts;
 pub mod polls;
 pub mod queue;
 mod recovery;
@@ -48,6 +49,7 @@ use crate::{
             StartInfo, //
         },
         class::{
+            DeviceInterrupt,
             Dispatch,
             Passive, //
         },
@@ -315,7 +317,8 @@ impl Kmd for SoftKmd {
         }
         self.luid = info.luid;
         self.callbacks = info.callbacks.clone();
-        self.adapter = Some(Adapter::start(&self.config).ok_or(KmdError::NoMemory)?);
+        self.adapter =
+            Some(Adapter::start(&self.config, &self.callbacks).ok_or(KmdError::NoMemory)?);
         Ok(())
     }
 
@@ -443,11 +446,17 @@ impl Kmd for SoftKmd {
         self.adapter()?.native_fences.connect(fence, doorbell)
     }
 
-    fn update_monitored_values(&self, _: &Dispatch, updates: &[FenceUpdate<'_>]) -> KmdResult {
+    fn update_monitored_values(
+        &self,
+        class: &DeviceInterrupt,
+        updates: &[FenceUpdate<'_>],
+    ) -> KmdResult {
         let adapter = self.adapter()?;
 
         adapter.may_update(Updates::MonitoredValues)?;
-        adapter.native_fences.update_monitored_values(updates)
+        adapter
+            .native_fences
+            .update_monitored_values(class, updates)
     }
 
     fn update_current_values_from_cpu(

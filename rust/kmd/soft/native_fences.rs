@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     ddi::{
+        class::DeviceInterrupt,
         index_map::{
             IndexMap,
             NewNode,
@@ -517,9 +518,9 @@ impl NativeFences {
     }
 
     /// Raises the interrupt of a fence.
-    pub(super) fn signaled(&self, index: FenceIndex) {
+    pub(super) fn signaled(&self, class: &DeviceInterrupt, index: FenceIndex) {
         if let Some(fence) = self.fence(index) {
-            fence.callbacks.signaled();
+            fence.callbacks.signaled(class);
         }
     }
 
@@ -541,7 +542,11 @@ impl NativeFences {
     /// the OS part, which alone stores it (FEN-59).
     ///
     /// Context: does not sleep.
-    pub fn update_monitored_values(&self, updates: &[FenceUpdate<'_>]) -> KmdResult {
+    pub fn update_monitored_values(
+        &self,
+        class: &DeviceInterrupt,
+        updates: &[FenceUpdate<'_>],
+    ) -> KmdResult {
         for update in updates {
             self.store(update, |words| words.monitored_value)?;
             if self.system.is_some() && platform::load_acquire(update.word) != update.value {
@@ -553,7 +558,7 @@ impl NativeFences {
         // between a store to CurrentValue and the look at MonitoredValue.
         full_fence();
         for update in updates {
-            self.look_for(update)?;
+            self.look_for(class, update)?;
         }
         Ok(())
     }
@@ -569,7 +574,7 @@ impl NativeFences {
 
     /// Step 3 of FEN-75: an engine that has not seen the copy has stored a value before, and the
     /// CMP interrupts for it.
-    fn look_for(&self, update: &FenceUpdate<'_>) -> KmdResult {
+    fn look_for(&self, class: &DeviceInterrupt, update: &FenceUpdate<'_>) -> KmdResult {
         if self.monitored_values == MonitoredValues::Shadow {
             let index = FenceIndex(number(update.fence.0));
             let current_value = match &self.system {
@@ -580,7 +585,7 @@ impl NativeFences {
             };
 
             if current_value.ok_or(KmdError::InvalidParameter)? > update.value {
-                self.signaled(index);
+                self.signaled(class, index);
             }
         }
         Ok(())

@@ -8,9 +8,12 @@ use super::{
     native_fences::NativeFences, //
 };
 use crate::{
-    ddi::queue::{
-        NativeFenceSignaled,
-        QueueCallbacks, //
+    ddi::{
+        class::DeviceInterrupt,
+        queue::{
+            NativeFenceSignaled,
+            QueueCallbacks, //
+        }, //
     },
     engine::fences::FenceIndex, //
 };
@@ -54,19 +57,20 @@ impl NativeRecord {
     /// A queue has signalled a fence, for which somebody may wait.
     pub(super) fn signaled(
         &mut self,
+        class: &DeviceInterrupt,
         fence: FenceIndex,
         fences: &NativeFences,
         queue: &Signaller<'_>,
     ) {
         match self.mode {
-            NativeInterruptMode::Exact => fences.signaled(fence),
+            NativeInterruptMode::Exact => fences.signaled(class, fence),
             NativeInterruptMode::Merged => self.add(fence),
             NativeInterruptMode::Null
             | NativeInterruptMode::Legacy
             | NativeInterruptMode::Queue
-            | NativeInterruptMode::Engine => {
-                queue.callbacks.native_fence_signaled(self.nameless(queue))
-            }
+            | NativeInterruptMode::Engine => queue
+                .callbacks
+                .native_fence_signaled(class, self.nameless(queue)),
         }
     }
 
@@ -81,6 +85,11 @@ impl NativeRecord {
             },
             evaluate_legacy_monitored_fences: self.is_legacy(),
         }
+    }
+
+    /// Whether something is left to be raised.
+    pub(super) fn has_more(&self) -> bool {
+        self.count != 0 || self.is_lost
     }
 
     fn add(&mut self, fence: FenceIndex) {
@@ -100,15 +109,22 @@ impl NativeRecord {
     }
 
     /// The slice of a queue has ended: raises what is left.
-    pub(super) fn raise(&mut self, fences: &NativeFences, queue: &Signaller<'_>) {
+    pub(super) fn raise(
+        &mut self,
+        class: &DeviceInterrupt,
+        fences: &NativeFences,
+        queue: &Signaller<'_>,
+    ) {
         let count = core::mem::take(&mut self.count);
 
         if core::mem::take(&mut self.is_lost) {
-            queue.callbacks.native_fence_signaled(self.nameless(queue));
+            queue
+                .callbacks
+                .native_fence_signaled(class, self.nameless(queue));
             return;
         }
         for fence in self.fences.iter().take(count) {
-            fences.signaled(*fence);
+            fences.signaled(class, *fence);
         }
     }
 }

@@ -15,16 +15,20 @@ use super::{
     }, //
 };
 use crate::{
-    ddi::queue::{
-        Fault,
-        FaultKind,
-        PAGE_FAULT_WRITE, //
+    ddi::{
+        callbacks::Callbacks,
+        queue::{
+            Fault,
+            FaultKind,
+            PAGE_FAULT_WRITE, //
+        }, //
     },
     engine::{
         fault::{
             self,
             FaultRecord, //
         },
+        fences::FenceIndex,
         shell::{
             Clock,
             Interrupts,
@@ -51,21 +55,14 @@ pub(super) struct Reporter<'a> {
     pub(super) queue: u64,
     pub(super) native_fences: &'a NativeFences,
     pub(super) native_record: &'a mut NativeRecord,
+    pub(super) interrupts: &'a Callbacks,
 }
 
 impl Interrupts for Reporter<'_> {
     fn report(&mut self, record: Record) {
         match record {
-            Record::MonitoredFenceSignaled if self.native_record.is_legacy() => {
-                let record = self.native_record.nameless(&self.signaller);
-
-                self.signaller.callbacks.native_fence_signaled(record);
-            }
-            Record::MonitoredFenceSignaled => self.signaller.callbacks.monitored_fence_signaled(),
-            Record::NativeFenceSignaled(fence) => {
-                self.native_record
-                    .signaled(fence, self.native_fences, &self.signaller);
-            }
+            Record::MonitoredFenceSignaled => self.interrupt(None),
+            Record::NativeFenceSignaled(fence) => self.interrupt(Some(fence)),
             Record::Trap { class, argument } => {
                 if let Some(events) = self.events {
                     events.note(&Cause {
@@ -78,6 +75,24 @@ impl Interrupts for Reporter<'_> {
                 }
             }
         }
+    }
+}
+
+impl Reporter<'_> {
+    /// Interrupts for a native fence, or for monitored ones.
+    fn interrupt(&mut self, fence: Option<FenceIndex>) {
+        let Signaller { callbacks, .. } = self.signaller;
+
+        self.interrupts.synchronize_execution(|class| match fence {
+            Some(fence) => {
+                self.native_record
+                    .signaled(class, fence, self.native_fences, &self.signaller);
+            }
+            None if self.native_record.is_legacy() => {
+                callbacks.native_fence_signaled(class, self.native_record.nameless(&self.signaller))
+            }
+            None => callbacks.monitored_fence_signaled(class),
+        });
     }
 }
 

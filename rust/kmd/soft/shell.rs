@@ -14,7 +14,6 @@ use super::{
         Aperture,
         Reached, //
     },
-    config::NativeInterruptMode,
     context::Context,
     cpu_events::ContextEvents,
     engine_core::{
@@ -25,10 +24,8 @@ use super::{
     entries::LINGER_NS,
     late_stores::LateStores,
     listed::List,
-    native_fences::{
-        Bell,
-        NativeFences, //
-    },
+    native_fences::Bell,
+    parts::AdapterParts,
     polls::Polls,
     queue::Queue, //
 };
@@ -96,16 +93,6 @@ pub(super) struct Shell {
     pub(super) answers: Answers,
 }
 
-/// What all engines of an adapter have in common.
-pub(super) struct AdapterParts {
-    pub(super) memory: Shared<PhysicalMemory>,
-    pub(super) aperture: Shared<Aperture>,
-    pub(super) late: Option<Shared<LateStores>>,
-    pub(super) polls: Shared<Polls>,
-    pub(super) native_fences: Shared<NativeFences>,
-    pub(super) native_interrupts: NativeInterruptMode,
-}
-
 /// What the thread has to look at.
 struct ToLookAt {
     queues: List<Queue>,
@@ -129,12 +116,7 @@ impl Shell {
         parts: &AdapterParts,
         format: Profile,
     ) -> Option<Shared<Self>> {
-        let core = Core::new(
-            number,
-            format,
-            &parts.native_fences,
-            parts.native_interrupts,
-        )?;
+        let core = Core::new(number, parts, format)?;
         let listed = ToLookAt {
             queues: List::new(),
             contexts: List::new(),

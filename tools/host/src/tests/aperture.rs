@@ -25,7 +25,9 @@ use crate::{
     platform::{self, Shared},
 };
 
-const INFO: StartInfo = StartInfo::of(Luid { low: 1, high: 2 });
+fn info() -> StartInfo {
+    StartInfo::of(Luid { low: 1, high: 2 }).unwrap()
+}
 
 /// The aperture of the double.
 const APERTURE: u32 = 1;
@@ -56,7 +58,7 @@ impl Scene {
         Self {
             journal,
             operations,
-            port: Port::start(Box::new(kmd), &Passive::here(), &INFO).unwrap(),
+            port: Port::start(Box::new(kmd), &Passive::here(), &info()).unwrap(),
         }
     }
 

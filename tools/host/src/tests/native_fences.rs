@@ -15,6 +15,8 @@ use loom::{
 };
 
 use super::interleavings::explore_within;
+use crate::ddi::class::DeviceInterrupt;
+use crate::ddi::interrupt_lock::InterruptLock;
 use crate::ddi::native_fence::{
     CreateNativeFenceArgs, CurrentValueUpdate, FenceDoorbell, FenceUpdate, NativeFenceCallbacks,
     NativeFenceType, SystemWords,
@@ -35,7 +37,7 @@ use crate::platform::{
 struct Interrupts(Word32);
 
 impl NativeFenceCallbacks for Interrupts {
-    fn signaled(&self) {
+    fn signaled(&self, _: &DeviceInterrupt) {
         fetch_add(&self.0, 1);
     }
 
@@ -50,6 +52,7 @@ struct Scene {
     current: Word64,
     monitored: Word64,
     interrupts: Shared<Interrupts>,
+    lock: InterruptLock,
 }
 
 impl Scene {
@@ -82,7 +85,15 @@ impl Scene {
             current: word64(0),
             monitored: word64(u64::MAX),
             interrupts,
+            lock: InterruptLock::new().unwrap(),
         })
+    }
+
+    /// UpdateMonitoredValues.
+    fn monitor(&self, update: &FenceUpdate<'_>) {
+        self.lock
+            .hold(|class| self.fences.update_monitored_values(class, &[*update]))
+            .unwrap();
     }
 
     fn index(&self) -> FenceIndex {
@@ -184,7 +195,7 @@ fn shadow(barrier: bool) {
                 let fence = scene.fences.seen(scene.index(), 0).unwrap();
 
                 if scene.fences.monitored_value(&fence).unwrap() < 1 {
-                    scene.interrupts.signaled();
+                    scene.lock.hold(|class| scene.interrupts.signaled(class));
                 }
             })
         };
@@ -195,7 +206,7 @@ fn shadow(barrier: bool) {
             current_value: &scene.current,
         };
 
-        scene.fences.update_monitored_values(&[update]);
+        scene.monitor(&update);
         engine.join().unwrap();
         assert!(
             load32_acquire(&scene.interrupts.0) != 0,
@@ -240,7 +251,7 @@ fn process(fenced: bool) {
             current_value: &scene.current,
         };
 
-        scene.fences.update_monitored_values(&[update]);
+        scene.monitor(&update);
 
         let sample = scene.current.load(Relaxed);
         let monitored_value = gpu.join().unwrap();

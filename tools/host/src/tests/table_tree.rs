@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::{
     ddi::{
         caps::{AdapterQuery, DriverCaps, Luid, StartInfo},
-        class::Passive,
+        class::{DeviceInterrupt, Passive},
         object::{Context, Device, Process, Suspension, Suspensions, TableUpdate},
         paging::{is_removed, PageEntry, PageSize, PageTableEntry, RootPageTable},
         port::Port,
@@ -41,15 +41,15 @@ mod pages_64kb;
 struct Ear(Shared<Suspension>);
 
 impl QueueCallbacks for Ear {
-    fn completed(&self, _: u64) {}
+    fn completed(&self, _: &DeviceInterrupt, _: u64) {}
 
-    fn monitored_fence_signaled(&self) {}
+    fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {}
 
-    fn faulted(&self, _: &Fault) {}
+    fn faulted(&self, _: &DeviceInterrupt, _: &Fault) {}
 
     fn invalidated(&self) {}
 
-    fn suspended(&self, id: u64) {
+    fn suspended(&self, _: &DeviceInterrupt, id: u64) {
         self.0.ended(id);
     }
 }
@@ -250,7 +250,7 @@ impl Scene {
         };
         let kmd = FakeKmd::add_device(journal.clone(), behaviour);
         let luid = Luid { low: 1, high: 2 };
-        let port = Port::start(Box::new(kmd), &class, &StartInfo::of(luid)).unwrap();
+        let port = Port::start(Box::new(kmd), &class, &StartInfo::of(luid).unwrap()).unwrap();
         let mut caps = DriverCaps::default();
 
         port.enter()

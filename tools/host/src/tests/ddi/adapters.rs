@@ -3,7 +3,7 @@
 //! Two adapters, and the software adapter below the interface.
 
 use super::{
-    allocation_of, context_args, device_of, process_args, queue_of, scene, start, INFO, NOBODY,
+    allocation_of, context_args, device_of, info, process_args, queue_of, scene, start, NOBODY,
     TWO_PAGES,
 };
 use crate::ddi::class::{Dispatch, Passive};
@@ -38,7 +38,7 @@ fn gpu_103_no_kmd_gets_the_cookie_of_another() {
 fn the_software_adapter_goes_through_the_same_scene() {
     let class = Passive::here();
     let kmd = SoftKmd::add_device(Config::default());
-    let port = Port::start(Box::new(kmd), &class, &INFO).unwrap();
+    let port = Port::start(Box::new(kmd), &class, &info()).unwrap();
     let mut data = [0; 48];
 
     port.enter()
@@ -99,7 +99,7 @@ fn gpu_103_a_cookie_of_0_is_a_good_one() {
     let class = Passive::here();
     let mut kmd = SoftKmd::add_device(Config::default());
 
-    kmd.start_device(&class, &INFO).unwrap();
+    kmd.start_device(&class, &info()).unwrap();
 
     let process = kmd
         .create_process(&class, &process_args(5), &mut NoAddresses)

@@ -5,7 +5,7 @@
 use std::thread;
 
 use super::{
-    context_args, context_of, in_dispatch, process_args, queue_of, submission, worked, INFO, NOBODY,
+    context_args, context_of, in_dispatch, info, process_args, queue_of, submission, worked, NOBODY,
 };
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{Dispatch, Passive};
@@ -42,32 +42,32 @@ fn gpu_105_mem_95_a_double_finds_what_breaks_the_rules() {
             let _device = device_on(kmd, class);
         }),
         (Broken::NotStarted, |kmd, class| {
-            kmd.start_device(class, &INFO).unwrap();
+            kmd.start_device(class, &info()).unwrap();
             kmd.stop_device(class);
             let _device = device_on(kmd, class);
         }),
         (Broken::BadCookie, |kmd, class| {
-            kmd.start_device(class, &INFO).unwrap();
+            kmd.start_device(class, &info()).unwrap();
             let device = device_on(kmd, class).unwrap();
             kmd.destroy_device(class, device);
             kmd.destroy_device(class, device);
         }),
         (Broken::ChildrenLeft, |kmd, class| {
-            kmd.start_device(class, &INFO).unwrap();
+            kmd.start_device(class, &info()).unwrap();
             let device = device_on(kmd, class).unwrap();
             kmd.create_context(class, device, &context_args()).unwrap();
             kmd.destroy_device(class, device);
         }),
         (Broken::NotEmpty, |kmd, class| {
-            kmd.start_device(class, &INFO).unwrap();
+            kmd.start_device(class, &info()).unwrap();
             device_on(kmd, class).unwrap();
             kmd.stop_device(class);
         }),
         (Broken::NotEmpty, |kmd, class| {
-            kmd.start_device(class, &INFO).unwrap();
+            kmd.start_device(class, &info()).unwrap();
         }),
         (Broken::WrongClass, |kmd, class| {
-            kmd.start_device(class, &INFO).unwrap();
+            kmd.start_device(class, &info()).unwrap();
             Dispatch::below(&mut Passive::here(), |_| {
                 kmd.query_feature_support(class, 1, true)
             });
@@ -92,7 +92,7 @@ fn mem_96_a_double_finds_a_spinlock_that_is_held() {
     let mut kmd = FakeKmd::add_device(journal.clone(), Behaviour::default());
     let lock = platform::short_lock!((), "a lock").unwrap();
 
-    kmd.start_device(&Passive::here(), &INFO).unwrap();
+    kmd.start_device(&Passive::here(), &info()).unwrap();
     in_dispatch(|class| kmd.calibrate_gpu_clock(class, 0, 0));
     assert_eq!(journal.broken(), 0);
     in_dispatch(|class| {
@@ -116,7 +116,7 @@ fn gpu_101_a_double_finds_calls_at_the_same_time() {
     );
     let class = Passive::here();
 
-    kmd.start_device(&class, &INFO).unwrap();
+    kmd.start_device(&class, &info()).unwrap();
 
     let device = device_on(&kmd, &class).unwrap();
 
@@ -266,7 +266,7 @@ fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
         let mut kmd = FakeKmd::add_device(journal.clone(), Behaviour::default());
         let class = Passive::here();
 
-        kmd.start_device(&class, &INFO).unwrap();
+        kmd.start_device(&class, &info()).unwrap();
 
         let process = kmd
             .create_process(&class, &process_args(1), &mut NoAddresses)

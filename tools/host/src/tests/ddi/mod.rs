@@ -16,7 +16,7 @@ pub(super) mod verifier;
 use std::sync::{LazyLock, Mutex};
 
 use crate::ddi::caps::{Luid, NodeMetadata, StartInfo};
-use crate::ddi::class::{Dispatch, Passive};
+use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::object::{Allocation, Context, Device, HwQueue, OpenAllocation, Process};
 use crate::ddi::port::Port;
 use crate::ddi::process::{local_process, CreateProcessArgs, ProcessCallbacks};
@@ -31,7 +31,9 @@ use crate::kmd::fake::queues::Queues;
 use crate::kmd::fake::{Behaviour, FakeKmd};
 use crate::platform::Shared;
 
-const INFO: StartInfo = StartInfo::of(Luid { low: 1, high: 2 });
+fn info() -> StartInfo {
+    StartInfo::of(Luid { low: 1, high: 2 }).unwrap()
+}
 
 /// What a KMD has told about a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,21 +59,21 @@ impl Listener {
 }
 
 impl QueueCallbacks for Listener {
-    fn completed(&self, number: u64) {
+    fn completed(&self, _: &DeviceInterrupt, number: u64) {
         self.tell(Told::Completed(number));
     }
 
-    fn monitored_fence_signaled(&self) {
+    fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {
         self.tell(Told::Signaled);
     }
 
-    fn faulted(&self, fault: &Fault) {
+    fn faulted(&self, _: &DeviceInterrupt, fault: &Fault) {
         self.tell(Told::Faulted(*fault));
     }
 
     fn invalidated(&self) {}
 
-    fn suspended(&self, id: u64) {
+    fn suspended(&self, _: &DeviceInterrupt, id: u64) {
         self.tell(Told::Suspended(id));
     }
 }
@@ -158,7 +160,10 @@ pub(super) fn start(behaviour: Behaviour) -> (Shared<Journal>, KmdResult<Shared<
     let journal = Shared::new(Journal::new());
     let kmd = FakeKmd::add_device(journal.clone(), behaviour);
 
-    (journal, Port::start(Box::new(kmd), &Passive::here(), &INFO))
+    (
+        journal,
+        Port::start(Box::new(kmd), &Passive::here(), &info()),
+    )
 }
 
 /// Everything that there is, made once and used.
@@ -187,7 +192,7 @@ fn worked(change_node: Option<fn(&mut NodeMetadata)>) -> (Shared<Queues>, Worked
         ..Behaviour::default()
     };
     let kmd = FakeKmd::add_device(journal.clone(), behaviour);
-    let port = Port::start(Box::new(kmd), &Passive::here(), &INFO).unwrap();
+    let port = Port::start(Box::new(kmd), &Passive::here(), &info()).unwrap();
     let device = device_of(&port, 1).unwrap();
 
     (

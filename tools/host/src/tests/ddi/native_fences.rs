@@ -3,11 +3,13 @@
 //! Native fences with a double below: what is called in which order, and what is undone
 //! (FEN-115 to FEN-118, FEN-122, FEN-123, FEN-102, FEN-103).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use super::{device_of, start, INFO};
-use crate::ddi::class::{Dispatch, Passive};
+use super::{device_of, info, start};
+use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::native_fence::{
     CreateNativeFenceArgs, CurrentValueUpdate,
     CurrentValueUpdate::{NotificationOnly, Store},
@@ -33,7 +35,7 @@ impl Told {
 }
 
 impl NativeFenceCallbacks for Told {
-    fn signaled(&self) {
+    fn signaled(&self, _: &DeviceInterrupt) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -85,9 +87,7 @@ fn fen_122_fen_123_fen_96_open_comes_after_create_and_close_before_destroy() {
     let word = word64(1);
 
     Dispatch::below(&mut Passive::here(), |class| {
-        fence
-            .update_monitored_value(class, 4, &word, &word)
-            .unwrap();
+        fence.update_monitored_value(4, &word, &word).unwrap();
         assert_eq!((load_acquire(&word), fences.monitored_updates()), (4, 1));
         for (how, value) in [
             (CurrentValueUpdate::Store, 9),
@@ -185,7 +185,7 @@ fn fen_115_a_stopped_driver_is_not_called() {
     let how = CurrentValueUpdate::Store;
 
     assert_eq!(
-        fence.update_monitored_value(&class, 4, &word, &word),
+        fence.update_monitored_value(4, &word, &word),
         Err(NotUpdated::NotEntered)
     );
     assert_eq!(
@@ -259,6 +259,76 @@ fn fen_103_fen_138_the_driver_of_another_adapter_is_told_and_stores_nothing() {
     }
 }
 
+/// An interrupt that takes its time.
+#[derive(Default)]
+struct Slow {
+    began: AtomicBool,
+    /// Somebody is about to update.
+    waited_for: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Slow {
+    fn wait(what: &AtomicBool) {
+        while !what.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+    }
+}
+
+impl NativeFenceCallbacks for Slow {
+    fn signaled(&self, _: &DeviceInterrupt) {
+        self.began.store(true, Ordering::SeqCst);
+        Self::wait(&self.waited_for);
+        // Whoever is not kept out is through by then.
+        thread::sleep(Duration::from_millis(20));
+        self.ended.store(true, Ordering::SeqCst);
+    }
+
+    fn destroyed(&self) {}
+}
+
+/// FEN-74: UpdateMonitoredValues waits for the end of an interrupt that is being reported.
+/// UpdateCurrentValuesFromCpu is of class D and does not.
+#[test]
+fn fen_74_monitored_values_and_interrupts_exclude_each_other() {
+    let fences = Shared::new(NativeFences::new().unwrap());
+    let (_journal, port) = start(behaviour(&fences));
+    let port = port.unwrap();
+    let slow = Arc::new(Slow::default());
+    let callbacks: Shared<dyn NativeFenceCallbacks> = slow.clone();
+    let args = CreateNativeFenceArgs {
+        id: NativeFenceId(7),
+        callbacks: &callbacks,
+        monitored_value: u64::MAX,
+        ty: NativeFenceType::Default,
+        system: SystemWords::default(),
+    };
+    let mut data = [0; PRIVATE_DATA_SIZE];
+    let fence = NativeFence::create(&port, &Passive::here(), &args, &mut data).unwrap();
+    let (current, monitored) = (word64(1), word64(u64::MAX));
+
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(fences.signal(0)));
+        Slow::wait(&slow.began);
+        Dispatch::below(&mut Passive::here(), |class| {
+            fence
+                .update_current_value(class, 2, &current, Store)
+                .unwrap();
+            assert!(!slow.ended.load(Ordering::SeqCst));
+            slow.waited_for.store(true, Ordering::SeqCst);
+            fence
+                .update_monitored_value(4, &monitored, &current)
+                .unwrap();
+        });
+        assert!(
+            slow.ended.load(Ordering::SeqCst),
+            "in the middle of an interrupt"
+        );
+    });
+    assert_eq!((load_acquire(&current), load_acquire(&monitored)), (2, 4));
+}
+
 /// FEN-107: the words are at another place in each call, and what is at the old one is neither read
 /// nor stored to any more. That a driver keeps a reference, its type forbids.
 #[test]
@@ -272,7 +342,7 @@ fn fen_107_the_words_are_elsewhere_in_each_call() {
         };
         let class = Passive::here();
         let kmd = Box::new(SoftKmd::add_device(config));
-        let port = Port::start(kmd, &class, &INFO).unwrap();
+        let port = Port::start(kmd, &class, &info()).unwrap();
         let told = Arc::new(Told::default());
         let callbacks: Shared<dyn NativeFenceCallbacks> = told.clone();
         let args = CreateNativeFenceArgs {
@@ -295,7 +365,7 @@ fn fen_107_the_words_are_elsewhere_in_each_call() {
 
             Dispatch::below(&mut Passive::here(), |class| {
                 fence
-                    .update_monitored_value(class, monitored, &word, &current_word)
+                    .update_monitored_value(monitored, &word, &current_word)
                     .unwrap();
                 if let Some(value) = stores {
                     fence
@@ -349,7 +419,7 @@ fn fen_108_a_driver_that_fails_in_an_update() {
         let words = [word64(1), word64(1)];
         let (monitored, current) = Dispatch::below(&mut Passive::here(), |class| {
             (
-                fence.update_monitored_value(class, 4, &words[0], &words[1]),
+                fence.update_monitored_value(4, &words[0], &words[1]),
                 fence.update_current_value(class, 5, &words[1], Store),
             )
         });

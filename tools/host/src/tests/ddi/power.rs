@@ -2,7 +2,7 @@
 
 //! SetPowerState: what the double and the verifier find (GPU-28, GPU-105).
 
-use super::{context_args, context_of, device_of, INFO, NOBODY};
+use super::{context_args, context_of, device_of, info, NOBODY};
 use crate::ddi::class::Passive;
 use crate::ddi::doorbell::{CreateDoorbellArgs, Disconnect, DoorbellCallbacks};
 use crate::ddi::object::{Context, Doorbell, HwQueue};
@@ -39,7 +39,7 @@ impl Made {
             ..Behaviour::default()
         };
         let kmd = Box::new(FakeKmd::add_device(journal.clone(), behaviour));
-        let port = Port::start(kmd, class, &INFO).unwrap();
+        let port = Port::start(kmd, class, &info()).unwrap();
         let device = device_of(&port, 1).unwrap();
         let packets = context_of(Scheduling::Packets, &NOBODY);
         let packets = Context::create(&device, class, &packets).unwrap();

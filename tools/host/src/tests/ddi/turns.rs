@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use super::{allocation_of, context_args, context_of, device_of, start, INFO, NOBODY, TWO_PAGES};
+use super::{allocation_of, context_args, context_of, device_of, info, start, NOBODY, TWO_PAGES};
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::gate::Gate;
 use crate::ddi::object::{Context, OpenAllocation, Process};
@@ -128,7 +128,7 @@ fn gpu_101_calls_for_one_queue_come_one_after_the_other() {
         ..Behaviour::default()
     };
     let kmd = FakeKmd::add_device(journal.clone(), behaviour);
-    let port = Port::start(Box::new(kmd), &Passive::here(), &INFO).unwrap();
+    let port = Port::start(Box::new(kmd), &Passive::here(), &info()).unwrap();
     let device = device_of(&port, 1).unwrap();
     let contexts = [1, 2].map(|_| {
         let args = context_of(Scheduling::Packets, &NOBODY);

@@ -6,11 +6,11 @@
 use std::sync::Mutex;
 
 use super::{
-    context_args, context_of, listener, process_args, queue_of, scene, submission, INFO, NOBODY,
+    context_args, context_of, info, listener, process_args, queue_of, scene, submission, NOBODY,
     TWO_PAGES,
 };
 use crate::ddi::caps::NodeMetadata;
-use crate::ddi::class::{Dispatch, Passive};
+use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, RootPageTable};
 use crate::ddi::paging::{UnmapApertureSegment, UpdatePageTable};
 use crate::ddi::port::Port;
@@ -109,7 +109,7 @@ impl Made {
         let class = &Passive::here();
         let (mut kmd, queues) = around(log);
 
-        kmd.start_device(class, &INFO).unwrap();
+        kmd.start_device(class, &info()).unwrap();
 
         let process = kmd
             .create_process(class, &process_args(1), &mut NoAddresses)
@@ -214,7 +214,7 @@ fn mem_95_a_verifier_lets_pass_what_is_right() {
         };
         let kmd = FakeKmd::add_device(journal.clone(), behaviour);
         let kmd = Verifier::around(Box::new(kmd), log.clone()).unwrap();
-        let port = Port::start(Box::new(kmd), &Passive::here(), &INFO);
+        let port = Port::start(Box::new(kmd), &Passive::here(), &info());
         let made = port.map(|port| scene(&port, &TWO_PAGES));
 
         // StartDevice and eight creations.
@@ -469,7 +469,7 @@ fn mem_95_a_verifier_reports_calls_that_exclude_each_other() {
         let mut kmd = Verifier::around(kmd, log.clone()).unwrap();
         let class = &Passive::here();
 
-        kmd.start_device(class, &INFO).unwrap();
+        kmd.start_device(class, &info()).unwrap();
 
         let process = kmd
             .create_process(class, &process_args(1), &mut NoAddresses)
@@ -519,7 +519,7 @@ fn cpu_25_mem_95_a_verifier_reports_a_handle_of_a_process_that_is_here() {
     let mut kmd = Verifier::around(kmd, log.clone()).unwrap();
     let class = &Passive::here();
 
-    kmd.start_device(class, &INFO).unwrap();
+    kmd.start_device(class, &info()).unwrap();
 
     let process = kmd
         .create_process(class, &process_args(1), &mut NoAddresses)
@@ -547,7 +547,7 @@ fn mem_95_a_verifier_reports_what_is_left_at_the_end() {
         let (mut kmd, _) = around(&log);
         let class = &Passive::here();
 
-        kmd.start_device(class, &INFO).unwrap();
+        kmd.start_device(class, &info()).unwrap();
         if stops {
             kmd.create_process(class, &process_args(1), &mut NoAddresses)
                 .unwrap();
@@ -567,22 +567,28 @@ fn mem_95_a_verifier_reports_what_the_kmd_does_wrong() {
         number: 1,
         flags: 0,
     };
-    type Told<'a> = (Rule, Entry, &'a dyn Fn(&dyn QueueCallbacks));
+    type Told<'a> = (
+        Rule,
+        Entry,
+        &'a dyn Fn(&DeviceInterrupt, &dyn QueueCallbacks),
+    );
     let cases: &[Told<'_>] = &[
-        (Rule::BadCallback, Entry::Completed, &|told| {
-            told.completed(3);
+        (Rule::BadCallback, Entry::Completed, &|class, told| {
+            told.completed(class, 3);
         }),
-        (Rule::BadCallback, Entry::Completed, &|told| {
-            told.completed(2);
-            told.completed(1);
+        (Rule::BadCallback, Entry::Completed, &|class, told| {
+            told.completed(class, 2);
+            told.completed(class, 1);
         }),
-        (Rule::BadCallback, Entry::Fetched, &|told| told.fetched(3)),
-        (Rule::BadCallback, Entry::Faulted, &|told| {
-            told.faulted(&fault);
-            told.faulted(&fault);
+        (Rule::BadCallback, Entry::Fetched, &|_, told| {
+            told.fetched(3)
         }),
-        (Rule::BadCallback, Entry::Suspended, &|told| {
-            told.suspended(1);
+        (Rule::BadCallback, Entry::Faulted, &|class, told| {
+            told.faulted(class, &fault);
+            told.faulted(class, &fault);
+        }),
+        (Rule::BadCallback, Entry::Suspended, &|class, told| {
+            told.suspended(class, 1);
         }),
     ];
 
@@ -620,7 +626,9 @@ fn mem_95_a_verifier_reports_callbacks_that_outlive_their_queue() {
         log.first(),
         Some((Rule::CallbacksKept, Entry::DestroyHwQueue))
     );
-    kept.monitored_fence_signaled();
+    made.queues
+        .interrupts
+        .raise(|class| kept.monitored_fence_signaled(class));
     assert_eq!(
         log.broken.lock().unwrap().last(),
         Some(&(Rule::CallbackAfterEnd, Entry::Signaled))

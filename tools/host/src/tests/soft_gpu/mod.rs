@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use super::ddi::verifier::verified;
 use crate::ddi::caps::{Luid, StartInfo};
-use crate::ddi::class::{Dispatch, Passive};
+use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::object::{Context, Device, HwQueue, Process, TableUpdate};
 use crate::ddi::paging::{Entries, PageEntry, PageSize, PageTableEntry, RootPageTable};
 use crate::ddi::port::Port;
@@ -124,22 +124,22 @@ impl QueueCallbacks for Ear {
         });
     }
 
-    fn completed(&self, number: u64) {
+    fn completed(&self, _: &DeviceInterrupt, number: u64) {
         self.hear(|told| {
             assert!(told.completed < number, "numbers go up");
             told.completed = number;
         });
     }
 
-    fn monitored_fence_signaled(&self) {
+    fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {
         self.hear(|told| told.signaled += 1);
     }
 
-    fn faulted(&self, fault: &Fault) {
+    fn faulted(&self, _: &DeviceInterrupt, fault: &Fault) {
         self.hear(|told| told.faults.push(*fault));
     }
 
-    fn engine_state_changed(&self, state: EngineState) {
+    fn engine_state_changed(&self, _: &DeviceInterrupt, state: EngineState) {
         assert_eq!(state, EngineState::TransitionToF1);
         self.hear(|told| told.f1 += 1);
     }
@@ -156,7 +156,7 @@ impl QueueCallbacks for Ear {
         self.hear(|told| told.invalidated += 1);
     }
 
-    fn suspended(&self, id: u64) {
+    fn suspended(&self, _: &DeviceInterrupt, id: u64) {
         self.hear(|told| told.suspended.push(id));
     }
 }
@@ -362,7 +362,7 @@ fn started_unverified(config: Config) -> Shared<Port> {
 fn start(kmd: Box<dyn Kmd>) -> KmdResult<Shared<Port>> {
     let luid = Luid::default();
 
-    Port::start(kmd, &Passive::here(), &StartInfo::of(luid))
+    Port::start(kmd, &Passive::here(), &StartInfo::of(luid).unwrap())
 }
 
 fn in_dispatch<T>(run: impl FnOnce(&Dispatch) -> T) -> T {

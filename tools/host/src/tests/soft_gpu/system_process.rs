@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{in_dispatch, started, started_unverified, Ear, Space, PAGE};
 use crate::ddi::caps::AdapterQuery;
-use crate::ddi::class::Passive;
+use crate::ddi::class::{DeviceInterrupt, Passive};
 use crate::ddi::native_fence::{
     CreateNativeFenceArgs, CurrentValueUpdate, NativeFenceCallbacks, NativeFenceCaps,
     NativeFenceType, SystemWords, PRIVATE_DATA_SIZE,
@@ -24,7 +24,7 @@ use crate::platform::{load_acquire, store_release, word64, Shared};
 struct Told(AtomicU32);
 
 impl NativeFenceCallbacks for Told {
-    fn signaled(&self) {
+    fn signaled(&self, _: &DeviceInterrupt) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -142,14 +142,12 @@ fn fen_119_the_cmp_stores_by_the_addresses_of_the_paging_process() {
                 .update_current_value(class, 6, &elsewhere, CurrentValueUpdate::Store)
                 .unwrap();
             assert_eq!((load_acquire(&elsewhere), load_acquire(current)), (1, 6));
-            fence
-                .update_monitored_value(class, 7, monitored, current)
-                .unwrap();
+            fence.update_monitored_value(7, monitored, current).unwrap();
             assert_eq!(load_acquire(monitored), 7);
             assert_eq!(scene.told.0.load(Ordering::SeqCst), 0);
             // A CMP with copies looks at CurrentValue there, and not at another word (FEN-75).
             fence
-                .update_monitored_value(class, 3, monitored, &elsewhere)
+                .update_monitored_value(3, monitored, &elsewhere)
                 .unwrap();
         });
 
@@ -173,7 +171,7 @@ fn fen_119_addresses_that_lead_to_other_words_are_found_out() {
 
     // FEN-108: MonitoredValue is not the word that the OS part has.
     assert_eq!(
-        in_dispatch(|class| fence.update_monitored_value(class, 4, &other, &other)),
+        in_dispatch(|_| fence.update_monitored_value(4, &other, &other)),
         Err(NotUpdated::Failed)
     );
     // It is there, and no MonitoredValue.
@@ -310,7 +308,7 @@ fn fen_119_without_the_cap_the_paging_process_is_of_no_use() {
         NativeFence::create(&scene.port, &class, &args, &mut [0; PRIVATE_DATA_SIZE]).unwrap();
     let word = word64(0);
 
-    in_dispatch(|class| fence.update_monitored_value(class, 9, &word, &word)).unwrap();
+    in_dispatch(|_| fence.update_monitored_value(9, &word, &word)).unwrap();
     assert_eq!(load_acquire(&word), 9);
     scene.space.unmap(WORDS.current_value - OFFSET);
     drop(fence);

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::{
     endless, runs, stands, started, submit, word, Commands, Ear, Scene, CODE, DATA, LIMIT, WHILE,
 };
-use crate::ddi::class::Passive;
+use crate::ddi::class::{DeviceInterrupt, Passive};
 use crate::ddi::object::Context;
 use crate::ddi::queue::{Fault, QueueCallbacks, Suspend};
 use crate::ddi::types::{ContextId, CreateContextArgs, Scheduling};
@@ -196,18 +196,18 @@ impl Gate {
 }
 
 impl QueueCallbacks for Gate {
-    fn completed(&self, _: u64) {
+    fn completed(&self, _: &DeviceInterrupt, _: u64) {
         self.change(|state| state.0 = true);
         self.wait(|state| state.1);
     }
 
-    fn monitored_fence_signaled(&self) {}
+    fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {}
 
-    fn faulted(&self, _: &Fault) {}
+    fn faulted(&self, _: &DeviceInterrupt, _: &Fault) {}
 
     fn invalidated(&self) {}
 
-    fn suspended(&self, _: u64) {}
+    fn suspended(&self, _: &DeviceInterrupt, _: u64) {}
 }
 
 /// Writes down that something was told of its queue.
@@ -217,17 +217,17 @@ struct Order {
 }
 
 impl QueueCallbacks for Order {
-    fn completed(&self, _: u64) {
+    fn completed(&self, _: &DeviceInterrupt, _: u64) {
         self.seen.lock().unwrap().push(self.id);
     }
 
-    fn monitored_fence_signaled(&self) {}
+    fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {}
 
-    fn faulted(&self, _: &Fault) {}
+    fn faulted(&self, _: &DeviceInterrupt, _: &Fault) {}
 
     fn invalidated(&self) {}
 
-    fn suspended(&self, _: u64) {
+    fn suspended(&self, _: &DeviceInterrupt, _: u64) {
         self.seen.lock().unwrap().push(self.id);
     }
 }
