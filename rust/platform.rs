@@ -218,6 +218,19 @@ pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
     KBox::init(nothing, GFP_KERNEL_ACCOUNT).ok()
 }
 
+/// Things one after the other.
+pub(crate) type Growing<T> = KVec<T>;
+
+/// Adds one at the end; `None` if there is no memory. May sleep.
+pub(crate) fn push<T>(all: &mut Growing<T>, new: T) -> Option<()> {
+    all.push(new, GFP_KERNEL_ACCOUNT).ok()
+}
+
+/// Takes the one in this place away; `None` if there is none.
+pub(crate) fn remove<T>(all: &mut Growing<T>, place: usize) -> Option<T> {
+    all.remove(place).ok()
+}
+
 /// So many places for things, in memory that may be large.
 pub(crate) type Places<T, const N: usize> = KVBox<[Option<T>; N]>;
 

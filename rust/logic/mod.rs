@@ -63,6 +63,7 @@ pub(crate) mod table_tree;
 pub(crate) mod tdr;
 pub(crate) mod timeout;
 pub(crate) mod upcase;
+pub(crate) mod users;
 pub(crate) mod value_windows;
 pub(crate) mod wait_rules;
 pub(crate) mod wait_set;

@@ -26,7 +26,7 @@ use super::{
     idle::IdleList,
     page_tables::PageTables,
     ranges::RangeTree,
-    users::ResidentIn, //
+    resident_in::ResidentIn, //
 };
 use crate::{
     ddi::{

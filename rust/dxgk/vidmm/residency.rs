@@ -32,14 +32,9 @@ use super::{
         take_pages,
         Placement, //
     },
+    resident_in::ResidentIn,
     segment::LocalPages,
-    site::Site,
-    users::{
-        ResidentIn,
-        Usage,
-        User,
-        Users, //
-    }, //
+    site::Site, //
 };
 use crate::{
     ddi::{
@@ -56,7 +51,14 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::gpu_ranges::Mapping,
+    logic::{
+        gpu_ranges::Mapping,
+        users::{
+            Usage,
+            User,
+            Users, //
+        }, //
+    },
     sys::{
         alloc::pin_arc,
         mem::{
@@ -117,7 +119,7 @@ struct State {
     storage: Option<Arc<Storage>>,
     /// The allocation is gone; its bytes go with the last user.
     ended: bool,
-    users: Users,
+    users: Users<Arc<dyn ResidentIn>>,
     placement: Option<Placement>,
     /// Nobody wants it, and it has stayed where it is.
     is_idle: bool,
@@ -381,7 +383,7 @@ impl AllocationMemory {
         device: u64,
         space: Arc<dyn ResidentIn>,
     ) -> Result<(), AllocError> {
-        self.enter_with(|users| users.enter(opening, device, space))
+        self.enter_with(|users| users.enter(opening, device, space).ok_or(AllocError))
     }
 
     /// Removes an open, with its counts.
@@ -389,7 +391,7 @@ impl AllocationMemory {
     /// Context: may sleep, no locks held.
     pub(super) fn leave(self: &Arc<Self>, opening: u64) {
         let mut state = self.state.lock();
-        let left: Option<(bool, User)> = state.users.leave(opening, self.usage());
+        let left: Option<(bool, User<_>)> = state.users.leave(opening, self.usage());
 
         if matches!(left, Some((true, _))) {
             state.is_written = true;

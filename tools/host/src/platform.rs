@@ -348,6 +348,20 @@ pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
     Some(Box::new([const { None }; N]))
 }
 
+/// Things one after the other.
+pub(crate) type Growing<T> = Vec<T>;
+
+/// Adds one at the end.
+pub(crate) fn push<T>(all: &mut Growing<T>, new: T) -> Option<()> {
+    all.push(new);
+    Some(())
+}
+
+/// Takes the one in this place away; `None` if there is none.
+pub(crate) fn remove<T>(all: &mut Growing<T>, place: usize) -> Option<T> {
+    (place < all.len()).then(|| all.remove(place))
+}
+
 /// So many places for things.
 pub(crate) type Places<T, const N: usize> = Box<[Option<T>; N]>;
 

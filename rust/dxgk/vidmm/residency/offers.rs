@@ -29,7 +29,7 @@ use crate::{
         vidmm::{
             idle::IdlePlace,
             placement::Placement,
-            users::Users, //
+            resident_in::ResidentIn, //
         }, //
     },
     error::{
@@ -37,12 +37,15 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::offer_rules::{
-        Droppable,
-        Offer,
-        Rank,
-        Reclaimed,
-        Request, //
+    logic::{
+        offer_rules::{
+            Droppable,
+            Offer,
+            Rank,
+            Reclaimed,
+            Request, //
+        },
+        users::Users, //
     },
     sys::{
         mem::pages::PageSource,
@@ -191,7 +194,7 @@ impl AllocationMemory {
     /// Context: may sleep, no locks held.
     pub(super) fn enter_with(
         self: &Arc<Self>,
-        enter: impl FnOnce(&mut Users) -> Result<(), AllocError>,
+        enter: impl FnOnce(&mut Users<Arc<dyn ResidentIn>>) -> Result<(), AllocError>,
     ) -> Result<(), AllocError> {
         let _turn;
         let mut state = self.state.lock();

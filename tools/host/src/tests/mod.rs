@@ -132,6 +132,8 @@ mod timeout;
 #[cfg(not(loom))]
 mod upcase;
 #[cfg(not(loom))]
+mod users;
+#[cfg(not(loom))]
 mod value_windows;
 #[cfg(not(loom))]
 mod wait_rules;

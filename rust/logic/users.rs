@@ -6,44 +6,38 @@
 //! a count, or while something keeps it there that the device has queued (MEM-47). What a device
 //! has offered is offered by all its opens (MEM-30).
 
-use super::idle::IdleList;
-use crate::logic::offer_rules::{
+use super::offer_rules::{
     Droppable,
     Offer, //
 };
-use kernel::{
-    alloc::AllocError,
-    prelude::*,
-    sync::Arc, //
+use crate::platform::{
+    self,
+    Growing, //
 };
 
-/// The address space of an open, as far as residency goes.
-pub(crate) trait ResidentIn: Send + Sync {
-    /// The allocation of an open has got or lost its placement: writes the entries of the ranges
-    /// that show it. On return no engine uses the old ones.
-    ///
-    /// Context: may sleep; `AllocationMemory::turn` of the allocation.
-    fn refresh(&self, opening: u64);
-
+/// Where an open shows an allocation, as far as budgets go.
+pub trait Space: Clone {
     /// So many bytes more of a budget group are wanted there.
-    fn add_usage(&self, group: usize, bytes: u64);
+    fn add_usage(&self, usage: Usage);
 
     /// So many bytes less.
-    fn sub_usage(&self, group: usize, bytes: u64);
+    fn sub_usage(&self, usage: Usage);
 
-    /// What its process has offered and could go without.
-    fn offered(&self) -> &Arc<IdleList>;
+    /// Whether both are the same.
+    fn is(&self, other: &Self) -> bool;
 }
 
 /// Bytes of a budget group: what an allocation is while a device wants it.
-#[derive(Clone, Copy)]
-pub(super) struct Usage {
-    pub(super) group: usize,
-    pub(super) bytes: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Which group.
+    pub group: usize,
+    /// How many bytes.
+    pub bytes: u64,
 }
 
 /// What an open of a device wants.
-pub(super) struct User {
+pub struct User<S> {
     opening: u64,
     device: u64,
     /// How often it wants it to be resident.
@@ -54,10 +48,10 @@ pub(super) struct User {
     offer: Option<Offer>,
     /// Its bytes were dropped since the device has offered it.
     is_discarded: bool,
-    space: Arc<dyn ResidentIn>,
+    space: S,
 }
 
-impl User {
+impl<S: Space> User<S> {
     fn is_listed(&self) -> bool {
         self.count != 0 || self.kept != 0
     }
@@ -68,8 +62,8 @@ impl User {
         let result = change(self);
 
         match (before, self.is_listed()) {
-            (false, true) => self.space.add_usage(usage.group, usage.bytes),
-            (true, false) => self.space.sub_usage(usage.group, usage.bytes),
+            (false, true) => self.space.add_usage(usage),
+            (true, false) => self.space.sub_usage(usage),
             _ => {}
         }
         result
@@ -77,72 +71,70 @@ impl User {
 }
 
 /// Those who have an allocation open.
-pub(super) struct Users {
-    all: KVec<User>,
+pub struct Users<S> {
+    all: Growing<User<S>>,
     /// The sum of all counts.
     wanted: u64,
     /// How many handles there are besides, which no device uses.
     others: u64,
 }
 
-impl Users {
+impl<S: Space> Users<S> {
     /// Nobody.
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
-            all: KVec::new(),
+            all: Growing::new(),
             wanted: 0,
             others: 0,
         }
     }
 
     /// Whether somebody wants it to be resident.
-    pub(super) fn are_wanted(&self) -> bool {
+    pub fn are_wanted(&self) -> bool {
         self.wanted != 0
     }
 
     /// Whether nobody has it open.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
     /// How many have it open.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.all.len()
     }
 
     /// Where it is shown, and by which open, of the one in this place.
-    pub(super) fn shown_in(&self, place: usize) -> Option<(Arc<dyn ResidentIn>, u64)> {
+    pub fn shown_in(&self, place: usize) -> Option<(S, u64)> {
         let user = self.all.get(place)?;
 
         Some((user.space.clone(), user.opening))
     }
 
     /// Whether all of them are of one process.
-    pub(super) fn are_of_one_process(&self) -> bool {
-        let space = |user: &User| Arc::as_ptr(&user.space).cast::<()>();
-        let mut spaces = self.all.iter().map(space);
-        let first = spaces.next();
+    pub fn are_of_one_process(&self) -> bool {
+        let mut spaces = self.all.iter().map(|user| &user.space);
 
-        spaces.all(|space| Some(space) == first)
+        match spaces.next() {
+            Some(first) => spaces.all(|space| space.is(first)),
+            None => true,
+        }
     }
 
     /// Where the first of them shows it.
-    pub(super) fn first_space(&self) -> Option<&Arc<dyn ResidentIn>> {
+    pub fn first_space(&self) -> Option<&S> {
         self.all.first().map(|user| &user.space)
     }
 
     /// Adds an open, which wants nothing yet. What its device has offered already stays offered.
-    pub(super) fn enter(
-        &mut self,
-        opening: u64,
-        device: u64,
-        space: Arc<dyn ResidentIn>,
-    ) -> Result<(), AllocError> {
+    /// `None` if there is no memory. May sleep.
+    pub fn enter(&mut self, opening: u64, device: u64, space: S) -> Option<()> {
         let same = self.all.iter().find(|user| user.device == device);
         let (offer, is_discarded) =
             same.map_or((None, false), |user| (user.offer, user.is_discarded));
 
-        self.all.push(
+        platform::push(
+            &mut self.all,
             User {
                 opening,
                 device,
@@ -152,15 +144,14 @@ impl Users {
                 is_discarded,
                 space,
             },
-            GFP_KERNEL_ACCOUNT,
         )
     }
 
     /// Removes an open, with what it wants. Whether it wanted anything, and what it was, which is
     /// dropped without the lock.
-    pub(super) fn leave(&mut self, opening: u64, usage: Usage) -> Option<(bool, User)> {
+    pub fn leave(&mut self, opening: u64, usage: Usage) -> Option<(bool, User<S>)> {
         let place = self.all.iter().position(|user| user.opening == opening)?;
-        let mut left = self.all.remove(place).ok()?;
+        let mut left = platform::remove(&mut self.all, place)?;
         let was_listed = left.is_listed();
 
         self.wanted -= u64::from(left.count) + u64::from(left.kept);
@@ -168,19 +159,19 @@ impl Users {
         Some((was_listed, left))
     }
 
-    fn of_open(&mut self, opening: u64) -> Option<&mut User> {
+    fn of_open(&mut self, opening: u64) -> Option<&mut User<S>> {
         self.all.iter_mut().find(|user| user.opening == opening)
     }
 
     /// Whether this open wants it.
-    pub(super) fn wants(&self, opening: u64) -> bool {
+    pub fn wants(&self, opening: u64) -> bool {
         self.all
             .iter()
             .any(|user| user.opening == opening && user.is_listed())
     }
 
     /// The open wants it once more. False if it has ended.
-    pub(super) fn want(&mut self, opening: u64, usage: Usage) -> bool {
+    pub fn want(&mut self, opening: u64, usage: Usage) -> bool {
         let Some(user) = self.of_open(opening) else {
             return false;
         };
@@ -195,10 +186,10 @@ impl Users {
 
     /// The device wants it once less; false if it did not want it. Another open of it will do: the
     /// device has one list.
-    pub(super) fn unwant(&mut self, opening: u64, device: u64, usage: Usage) -> bool {
-        let wants = |user: &User| user.count != 0;
-        let own = |user: &User| user.opening == opening && wants(user);
-        let other = |user: &User| user.device == device && wants(user);
+    pub fn unwant(&mut self, opening: u64, device: u64, usage: Usage) -> bool {
+        let wants = |user: &User<S>| user.count != 0;
+        let own = |user: &User<S>| user.opening == opening && wants(user);
+        let other = |user: &User<S>| user.device == device && wants(user);
         let place = self.all.iter().position(own);
         let place = place.or_else(|| self.all.iter().position(other));
         let Some(user) = place.and_then(|place| self.all.get_mut(place)) else {
@@ -212,7 +203,7 @@ impl Users {
 
     /// It stays on the list of the device, if it is there, until [`Users::let_go`]. False if it is
     /// not there.
-    pub(super) fn keep(&mut self, opening: u64, device: u64, usage: Usage) -> bool {
+    pub fn keep(&mut self, opening: u64, device: u64, usage: Usage) -> bool {
         let is_listed = self
             .all
             .iter()
@@ -236,7 +227,7 @@ impl Users {
     }
 
     /// Takes one [`Users::keep`] back, unless the end of the open has.
-    pub(super) fn let_go(&mut self, opening: u64, usage: Usage) {
+    pub fn let_go(&mut self, opening: u64, usage: Usage) {
         if let Some(user) = self.of_open(opening).filter(|user| user.kept != 0) {
             user.change(usage, |user| user.kept -= 1);
             self.wanted -= 1;
@@ -244,15 +235,15 @@ impl Users {
     }
 
     /// What it is counts in another group from now on.
-    pub(super) fn move_usage(&self, from: Usage, to: Usage) {
+    pub fn move_usage(&self, from: Usage, to: Usage) {
         for user in self.all.iter().filter(|user| user.is_listed()) {
-            user.space.sub_usage(from.group, from.bytes);
-            user.space.add_usage(to.group, to.bytes);
+            user.space.sub_usage(from);
+            user.space.add_usage(to);
         }
     }
 
     /// A handle that no device uses comes, or goes.
-    pub(super) fn count_other(&mut self, comes: bool) {
+    pub fn count_other(&mut self, comes: bool) {
         // OVERFLOW: each is a handle in memory, and goes after it has come.
         self.others = match comes {
             true => self.others.wrapping_add(1),
@@ -260,32 +251,32 @@ impl Users {
         };
     }
 
-    fn of_device(&mut self, device: u64) -> impl Iterator<Item = &mut User> {
+    fn of_device(&mut self, device: u64) -> impl Iterator<Item = &mut User<S>> {
         self.all
             .iter_mut()
             .filter(move |user| user.device == device)
     }
 
     /// Whether this device has it open.
-    pub(super) fn is_open_by(&self, device: u64) -> bool {
+    pub fn is_open_by(&self, device: u64) -> bool {
         self.all.iter().any(|user| user.device == device)
     }
 
     /// Whether somebody has offered it.
-    pub(super) fn are_offering(&self) -> bool {
+    pub fn are_offering(&self) -> bool {
         self.all.iter().any(|user| user.offer.is_some())
     }
 
     /// Whether this device has offered it.
-    pub(super) fn is_offered_by(&self, device: u64) -> bool {
-        let is_offered = |user: &User| user.device == device && user.offer.is_some();
+    pub fn is_offered_by(&self, device: u64) -> bool {
+        let is_offered = |user: &User<S>| user.device == device && user.offer.is_some();
 
         self.all.iter().any(is_offered)
     }
 
     /// The device says this of it from now on, and returns what it said before. False if it does
     /// not have it open.
-    pub(super) fn set_offer(&mut self, device: u64, offer: Option<Offer>) -> (bool, Option<Offer>) {
+    pub fn set_offer(&mut self, device: u64, offer: Option<Offer>) -> (bool, Option<Offer>) {
         let mut before = (false, None);
 
         for user in self.of_device(device) {
@@ -295,7 +286,7 @@ impl Users {
     }
 
     /// The work of the device is done that was queued before it offered this by `call`.
-    pub(super) fn take_effect(&mut self, device: u64, call: u64) {
+    pub fn take_effect(&mut self, device: u64, call: u64) {
         for user in self.of_device(device) {
             if let Some(offer) = &mut user.offer {
                 offer.take_effect(call);
@@ -305,7 +296,7 @@ impl Users {
 
     /// Whether its bytes may be dropped, and how. While something uses it that was begun before,
     /// they may not.
-    pub(super) fn droppable(&self) -> Option<Droppable> {
+    pub fn droppable(&self) -> Option<Droppable> {
         if self.others != 0 || self.all.iter().any(|user| user.kept != 0) {
             return None;
         }
@@ -313,26 +304,26 @@ impl Users {
     }
 
     /// Its bytes were dropped: each device is told when it takes it back.
-    pub(super) fn discard(&mut self) {
+    pub fn discard(&mut self) {
         for user in &mut self.all {
             user.is_discarded = true;
         }
     }
 
     /// Whether all who have it open are to be told that its bytes were dropped.
-    pub(super) fn are_all_discarded(&self) -> bool {
+    pub fn are_all_discarded(&self) -> bool {
         self.all.iter().all(|user| user.is_discarded)
     }
 
     /// Whether the device is to be told that its bytes were dropped.
-    pub(super) fn is_discarded(&self, device: u64) -> bool {
-        let is_discarded = |user: &User| user.device == device && user.is_discarded;
+    pub fn is_discarded(&self, device: u64) -> bool {
+        let is_discarded = |user: &User<S>| user.device == device && user.is_discarded;
 
         self.all.iter().any(is_discarded)
     }
 
     /// The device knows that its bytes were dropped.
-    pub(super) fn tell_discarded(&mut self, device: u64) {
+    pub fn tell_discarded(&mut self, device: u64) {
         for user in self.of_device(device) {
             user.is_discarded = false;
         }
