@@ -139,7 +139,17 @@ mod tests {
     }
 
     fn publish(table: &HandleTable, parent: Option<&Parent>) -> Result<u32> {
-        let reserved = reserve(table, parent)?;
+        publish_of(table, parent, adapter_with_double()?)
+    }
+
+    /// The same of an adapter that there is: an adapter takes its time to start.
+    fn publish_of(
+        table: &HandleTable,
+        parent: Option<&Parent>,
+        adapter: Arc<Adapter>,
+    ) -> Result<u32> {
+        let item = HandleTarget::Adapter(adapter);
+        let reserved = table.reserve(item, parent).map_err(|_| EINVAL)?;
         let handle = reserved.handle();
 
         reserved.commit();
@@ -171,12 +181,19 @@ mod tests {
     fn devices_keep_their_own_children() -> Result {
         let table = table()?;
         let (first, second) = (device(&table)?, device(&table)?);
+        let adapter = adapter_with_double()?;
         let mut mine = KVec::new();
         let mut theirs = KVec::new();
 
         for _ in 0..100 {
-            mine.push(publish(&table, Some(&first))?, GFP_KERNEL)?;
-            theirs.push(publish(&table, Some(&second))?, GFP_KERNEL)?;
+            mine.push(
+                publish_of(&table, Some(&first), adapter.clone())?,
+                GFP_KERNEL,
+            )?;
+            theirs.push(
+                publish_of(&table, Some(&second), adapter.clone())?,
+                GFP_KERNEL,
+            )?;
         }
         // The oldest, the youngest, and every third one.
         for (number, handle) in mine.iter().enumerate() {
@@ -265,7 +282,8 @@ mod tests {
         let top = device(&table)?;
         let mut at = context(&table, &top)?;
 
-        for _ in 0..3_000 {
+        // Far more than fit the stack, if each took some of it.
+        for _ in 0..1_000 {
             at = context(&table, &at)?;
         }
         assert!(destroy_device(&table, &top));
