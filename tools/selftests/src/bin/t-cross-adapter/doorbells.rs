@@ -30,7 +30,19 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-159 FEN-122 doorbells go before fences do", ends)
         .test("FEN-159 opened while signals run", opened)
         .test("FEN-159 removed while signals run", removed)
-        .test("FEN-159 FEN-75 a CMP with copies", shadow)
+        .test("FEN-159 FEN-75 a CMP with copies", || {
+            waited_for_by_both(&[("monitored_values", "shadow")])
+        })
+        .test(
+            "FEN-159 FEN-119 a CMP that sees fences in its own process",
+            || waited_for_by_both(&[("map_to_gpu_system_process", "1")]),
+        )
+        .test("FEN-159 FEN-75 FEN-119 a CMP with copies of these", || {
+            waited_for_by_both(&[
+                ("monitored_values", "shadow"),
+                ("map_to_gpu_system_process", "1"),
+            ])
+        })
 }
 
 /// The value of MonitoredValue while nobody waits.
@@ -324,11 +336,13 @@ fn removed() -> TestResult {
     Ok(())
 }
 
-/// MonitoredValue is where engines ask the CMP for it, on one of the two.
-fn shadow() -> TestResult {
+/// A CPU and the engine of another adapter wait for an adapter that is made so.
+fn waited_for_by_both(attributes: &[(&str, &str)]) -> TestResult {
     let soft = selftests::soft_adapter::SoftAdapter::new("x")?;
     soft.set("fence_doorbells", "1")?;
-    soft.set("monitored_values", "shadow")?;
+    for (name, value) in attributes {
+        soft.set(name, value)?;
+    }
     soft.set("enabled", "1")?;
     let x = Side::made_on(soft, true, CROSS)?;
     let y = another(&x, "y")?;
