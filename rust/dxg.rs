@@ -59,6 +59,7 @@ use sys::{
     file::chardev::Registration,
     mem::dma_attachment::EngineDevice,
     params,
+    trace::LogsListener,
     work::Worker, //
 };
 
@@ -75,6 +76,7 @@ module! {
 struct OpenDxg {
     _node: Registration<OpenFile>,
     _configfs: Configfs,
+    _logs: LogsListener<Driver>,
     /// What is queued runs to its end, and without the node nothing new is queued.
     _worker: Worker,
     /// Dropped last: what the worker ends may be attached to it.
@@ -121,11 +123,14 @@ impl kernel::Module for OpenDxg {
         let mut configfs = Configfs::new()?;
         let node = Registration::new(name, driver.clone())?;
 
+        let logs = LogsListener::new(driver.clone());
+
         configfs.enable(driver);
         pr_info!("/dev/{} with {} software adapter(s)\n", name, adapters);
         Ok(Self {
             _node: node,
             _configfs: configfs,
+            _logs: logs,
             _worker: worker,
             _engines: engines,
         })

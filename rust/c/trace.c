@@ -3,10 +3,18 @@
  * The tracepoints of trace.h, and one plain function for each, because Rust cannot expand the
  * macros. A function is a patched-out branch while its event is off.
  */
+#include <linux/mutex.h>
+
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
 #include "trace_calls.h"
+
+/* Who wants to know that somebody begins to trace logs. Inside the locks of the tracer. */
+static DEFINE_MUTEX(dxg_log_listener_lock);
+static void (*dxg_log_begins)(void *listener);
+static void *dxg_log_listener;
+static bool dxg_logs_will_be_on;
 
 void dxg_trace_create(u64 object, u32 kind)
 {
@@ -112,4 +120,30 @@ void dxg_trace_log_lost(u64 queue, u64 count)
 bool dxg_trace_logs_are_on(void)
 {
 	return trace_dxg_log_entry_enabled();
+}
+
+bool dxg_trace_logs_will_be_on(void)
+{
+	return READ_ONCE(dxg_logs_will_be_on);
+}
+
+int dxg_trace_logs_begin(void)
+{
+	guard(mutex)(&dxg_log_listener_lock);
+	WRITE_ONCE(dxg_logs_will_be_on, true);
+	if (dxg_log_begins)
+		dxg_log_begins(dxg_log_listener);
+	return 0;
+}
+
+void dxg_trace_logs_end(void)
+{
+	WRITE_ONCE(dxg_logs_will_be_on, false);
+}
+
+void dxg_trace_listen_for_logs(void (*begins)(void *listener), void *listener)
+{
+	guard(mutex)(&dxg_log_listener_lock);
+	dxg_log_begins = begins;
+	dxg_log_listener = listener;
 }

@@ -10,6 +10,8 @@
 
 #include <linux/tracepoint.h>
 
+#include "trace_calls.h"
+
 DECLARE_EVENT_CLASS(dxg_object,
 	TP_PROTO(u64 object, u32 kind),
 	TP_ARGS(object, kind),
@@ -260,7 +262,7 @@ TRACE_EVENT(dxg_native_interrupt,
  * An entry of the log of a HW queue. operation: 0 a signal was executed, 1 a wait was over. Times
  * are those of the engine as CLOCK_MONOTONIC has them: when the wait was first tried, and the end.
  */
-TRACE_EVENT(dxg_log_entry,
+TRACE_EVENT_FN(dxg_log_entry,
 	TP_PROTO(u64 queue, u64 fence, u64 value, u32 operation, u64 observed_ns, u64 end_ns),
 	TP_ARGS(queue, fence, value, operation, observed_ns, end_ns),
 	TP_STRUCT__entry(
@@ -281,7 +283,9 @@ TRACE_EVENT(dxg_log_entry,
 	),
 	TP_printk("queue=%llu fence=%llu value=%llu operation=%u observed_ns=%llu end_ns=%llu",
 		  __entry->queue, __entry->fence, __entry->value, __entry->operation,
-		  __entry->observed_ns, __entry->end_ns)
+		  __entry->observed_ns, __entry->end_ns),
+	dxg_trace_logs_begin,
+	dxg_trace_logs_end
 );
 
 /* Entries of the log of a HW queue were written over before anybody read them. */

@@ -31,6 +31,20 @@ void dxg_trace_native_interrupt(u64 adapter, u64 fence, u64 queue);
 void dxg_trace_log_entry(u64 queue, u64 fence, u64 value, u32 operation, u64 observed_ns,
 			 u64 end_ns);
 void dxg_trace_log_lost(u64 queue, u64 count);
+/* Whether dxg_log_entry is on. */
 bool dxg_trace_logs_are_on(void);
+/* The same; true before the first such event can come. */
+bool dxg_trace_logs_will_be_on(void);
+/*
+ * Who is called whenever that becomes true, until the next call of this: on return nobody is in a
+ * former one. NULL for nobody. It may sleep.
+ */
+void dxg_trace_listen_for_logs(void (*begins)(void *listener), void *listener);
+
+#ifndef __BINDGEN__
+/* What the tracer calls before it turns dxg_log_entry on, and after it has turned it off. */
+int dxg_trace_logs_begin(void);
+void dxg_trace_logs_end(void);
+#endif
 
 #endif

@@ -326,7 +326,9 @@ pub trait Kmd: Destroy + Send + Sync {
     ) -> KmdResult;
 
     /// SetNativeFenceLogBuffer, of a HW queue that its process fills: from now on its engine logs
-    /// there. What it has logged in an older one is there on return. One at a time for each queue.
+    /// there. It comes again when the OS part wants a larger log, at any time (GPU-81). What the
+    /// engine has logged in an older one is there on return, and nothing is kept back for it: its
+    /// memory may go. One at a time for each queue.
     fn set_native_fence_log_buffer(&self, class: &Passive, queue: HwQueueCookie, log: &LogBuffer);
 
     /// UpdateNativeFenceLogs: on return every entry can be read that belongs to a header which was

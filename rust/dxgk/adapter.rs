@@ -34,6 +34,7 @@ use super::{
     },
     sync::{
         fence_binding::FenceBindings,
+        log_renewal::LogRenewal,
         native_interrupts::NativeInterrupts, //
     },
     vidmm::{
@@ -189,6 +190,8 @@ pub(crate) struct Adapter {
     pub(in crate::dxgk) fences: Arc<FenceBindings>,
     /// The interrupts of native fences.
     pub(in crate::dxgk) native_interrupts: Arc<NativeInterrupts>,
+    /// Its queues whose logs are to be larger.
+    pub(in crate::dxgk) log_renewal: Arc<LogRenewal>,
     /// The queues that take work for it.
     pub(crate) queues: Arc<Queues>,
     /// Why such queues have stopped.
@@ -283,6 +286,7 @@ impl Adapter {
         let border =
             Border::new(options.event_path, &port, &dpc).map_err(|_| KmdError::NoMemory)?;
         let power = Power::new(&port, &contexts, &queues).map_err(|_| KmdError::NoMemory)?;
+        let log_renewal = LogRenewal::new(&queues).map_err(|_| KmdError::NoMemory)?;
         let (caps, features, native_fence_caps, memory) = {
             let kmd = port.enter()?;
             let Answers {
@@ -340,6 +344,7 @@ impl Adapter {
                 paging_process,
                 fences,
                 native_interrupts,
+                log_renewal,
                 queues,
                 last_faults <- LastFaults::new(),
                 power,

@@ -34,7 +34,8 @@ use crate::{
                 ProcessKey, //
             },
             group::ThreadGroup, //
-        }, //
+        },
+        trace::LogsTraced, //
     }, //
 };
 use kernel::{
@@ -236,6 +237,15 @@ impl Driver {
         drop(processes);
         if let Some(node) = last {
             node.to_key_value().1.process.release();
+        }
+    }
+}
+
+impl LogsTraced for Driver {
+    /// The logs of all HW queues are larger then (GPU-80).
+    fn logs_will_be_traced(&self) {
+        for adapter in self.running.adapters.lock().iter() {
+            adapter.log_renewal.request();
         }
     }
 }

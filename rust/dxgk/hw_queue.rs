@@ -26,9 +26,10 @@ use super::{
     },
     sync::{
         fence::Fence,
+        native_log_pair::LogDetail,
         native_logs::{
             LiveLogs,
-            LogDetail, //
+            QueueLogs, //
         }, //
     }, //
 };
@@ -77,8 +78,7 @@ pub(crate) struct HwQueue {
     pub(crate) progress_handle: u32,
     /// Its progress fence.
     pub(in crate::dxgk) progress: Arc<Fence>,
-    /// Where its logs are, if it has any.
-    logs: Option<LogDetail>,
+    has_logs: bool,
     context: Counted<Arc<Context>, OBJECTS>,
 }
 
@@ -123,7 +123,7 @@ impl HwQueue {
         // GPU-71.
         let has_logs = description.user_mode_submission && context.adapter().has_native_fences();
         let own_node = context.node;
-        let (mut number, mut detail) = (0, None);
+        let mut number = 0;
         let queue = Queue::new(context.device(), own, |callbacks| {
             let create = CreateHwQueueArgs {
                 id: HwQueueId(id),
@@ -137,15 +137,20 @@ impl HwQueue {
 
             let kmd_queue = object::HwQueue::create(kmd, &Passive::here(), &create)?;
             let logs = match has_logs {
-                true => Some(LiveLogs::new(context.device(), own_node, id, &kmd_queue)?),
+                true => Some(LiveLogs::new(
+                    context.device(),
+                    own_node,
+                    id,
+                    &kmd_queue,
+                    &fence,
+                )?),
                 false => None,
             };
 
             number = logs.as_ref().map_or(0, LiveLogs::number);
-            detail = logs.as_ref().map(LiveLogs::detail);
             Ok(KmdQueue::HwQueue {
-                _log_pages: logs.as_ref().map(LiveLogs::pages),
-                _logs: logs,
+                _log_pages: logs.as_ref().map(|logs| logs.shared().clone()),
+                logs,
                 kmd: kmd_queue,
                 _progress: progress,
                 context: kmd.clone(),
@@ -161,7 +166,7 @@ impl HwQueue {
                 queue,
                 progress_handle: description.progress_handle,
                 progress: fence,
-                logs: detail,
+                has_logs,
                 context: Counted::new(context.clone()),
             },
             GFP_KERNEL_ACCOUNT,
@@ -173,10 +178,20 @@ impl HwQueue {
         self.identified.id
     }
 
-    /// Where its logs are. INVALID_PARAMETER if it has none: what goes through the kernel is not
-    /// logged (GPU-71).
+    /// Where its logs are now. INVALID_PARAMETER if it has none: what goes through the kernel is
+    /// not logged (GPU-71). DEVICE_REMOVED if it will not run any more.
+    ///
+    /// Context: may sleep, no locks held.
     pub(crate) fn log_detail(&self) -> DxgResult<LogDetail> {
-        Ok(self.logs.ok_or(Status::INVALID_PARAMETER)?)
+        if !self.has_logs {
+            return Err(Status::INVALID_PARAMETER.into());
+        }
+        Ok(self.logs().ok_or(Status::DEVICE_REMOVED)?.detail())
+    }
+
+    /// Its logs, if it has any and may still run.
+    pub(in crate::dxgk) fn logs(&self) -> Option<Arc<QueueLogs>> {
+        self.queue.kmd_now()?.logs().cloned()
     }
 
     /// The context that it was made on.

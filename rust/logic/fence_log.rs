@@ -3,9 +3,10 @@
 //! Reading the log of a HW queue: which values it has signalled, or waited for, and when (gpu.md
 //! section 7).
 //!
-//! A log is a page that an engine writes and the OS part reads, and that the process of the queue
+//! A log is memory that an engine writes and the OS part reads, and that the process of the queue
 //! may write to as well. Nobody waits for anybody: the engine writes over what was not read.
-//! Nothing of it is believed but for what a process may say of its own fences (GPU-84).
+//! Nothing of it is believed but for what a process may say of its own fences (GPU-84). How many
+//! entries it has is what its reader was told when it was made, and is never read back.
 //!
 //! | word | who writes it |
 //! |---|---|
@@ -16,15 +17,49 @@
 //! An entry has a *sequence number*: how many there were before it, modulo what the header can
 //! count. Those that the reader has not read are between its own and that of the header.
 
-/// Entries of a log: as many as fit in a page (GPU-73).
-pub const ENTRIES: u32 = 84;
-
+/// How many 64-bit words there are in 4 KiB.
+const PAGE_WORDS: u32 = 512;
 /// Words before the first entry, and of an entry.
-const HEADER_WORDS: usize = 5;
-const ENTRY_WORDS: usize = 6;
+const HEADER_WORDS: u32 = 5;
+const ENTRY_WORDS: u32 = 6;
 
-/// How many sequence numbers there are.
-const NUMBERS: u64 = (ENTRIES as u64) << 32;
+/// How large a log is: a power of two of pages (GPU-81).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogSize(u8);
+
+impl LogSize {
+    /// That of a new log: a page (GPU-71).
+    pub const FIRST: Self = Self(0);
+    /// That of a log whose entries somebody traces, at first (GPU-80): 4 pages.
+    pub const TRACED: Self = Self(2);
+    /// No log is larger: 16 pages.
+    pub const LAST: Self = Self(4);
+
+    /// How many pages a log has, as a power of two.
+    pub fn order(self) -> u8 {
+        self.0
+    }
+
+    /// How many pages a log has.
+    pub fn pages(self) -> u32 {
+        // OVERFLOW: by 4 at most.
+        1 << self.0
+    }
+
+    /// Entries of a log: as many as fit (GPU-73). It is 84 for a page, and 1364 at most.
+    pub fn entries(self) -> u32 {
+        // OVERFLOW: 16 pages have 8192 words.
+        (self.pages() * PAGE_WORDS - HEADER_WORDS) / ENTRY_WORDS
+    }
+
+    /// The next larger one, if there is one.
+    pub fn larger(self) -> Self {
+        match self < Self::LAST {
+            true => Self(self.0.saturating_add(1)),
+            false => self,
+        }
+    }
+}
 
 /// A log as its reader sees it.
 pub trait LogWords {
@@ -43,10 +78,10 @@ pub enum LogType {
 }
 
 impl LogType {
-    /// The words of a new log that are not 0, with their numbers.
-    pub fn header(self) -> [(usize, u64); 2] {
+    /// The words of a new log of this kind that are not 0, with their numbers.
+    pub fn header(self, size: LogSize) -> [(usize, u64); 2] {
         // CAST: what it is declared to be.
-        [(1, self as u64), (2, u64::from(ENTRIES))]
+        [(1, self as u64), (2, size.entries().into())]
     }
 
     /// `OperationType` of its entries.
@@ -87,6 +122,8 @@ pub struct Read {
 #[derive(Clone, Debug)]
 pub struct Reader {
     ty: LogType,
+    /// How many entries the log has.
+    entries: u64,
     /// The sequence number of the first entry that was not read.
     next: u64,
     /// The header that it was read by.
@@ -95,30 +132,43 @@ pub struct Reader {
     last_end: u64,
 }
 
-/// The sequence number that comes next by a header; `None` if there is no such header.
-fn number_of(header: u64) -> Option<u64> {
-    // CAST: the lower half.
-    let index = header as u32;
-
-    // OVERFLOW: below `NUMBERS`.
-    (index < ENTRIES).then(|| (header >> 32) * u64::from(ENTRIES) + u64::from(index))
-}
-
-/// How many numbers `later` is behind `earlier`.
-fn distance(earlier: u64, later: u64) -> u64 {
-    // OVERFLOW: both are below `NUMBERS`, which twice fits 64 bits.
-    (later + NUMBERS - earlier) % NUMBERS
-}
-
 impl Reader {
     /// Nothing has been read of a log of this kind.
-    pub const fn new(ty: LogType) -> Self {
+    pub fn new(ty: LogType, size: LogSize) -> Self {
         Self {
             ty,
+            entries: size.entries().into(),
             next: 0,
             header: 0,
             last_end: 0,
         }
+    }
+
+    /// How many sequence numbers there are.
+    fn numbers(&self) -> u64 {
+        // OVERFLOW: 1364 entries at most.
+        self.entries << 32
+    }
+
+    /// The sequence number that comes next by a header; `None` if there is no such header.
+    fn number_of(&self, header: u64) -> Option<u64> {
+        // CAST: the lower half.
+        let index = u64::from(header as u32);
+
+        // OVERFLOW: below `numbers`.
+        (index < self.entries).then(|| (header >> 32) * self.entries + index)
+    }
+
+    /// A sequence number so many further on.
+    fn further(&self, number: u64, by: u64) -> u64 {
+        // OVERFLOW: both are at most `numbers`, which twice fits 64 bits.
+        (number + by) % self.numbers()
+    }
+
+    /// How many numbers `later` is behind `earlier`.
+    fn distance(&self, earlier: u64, later: u64) -> u64 {
+        // OVERFLOW: below `numbers`.
+        self.further(later, self.numbers() - earlier)
     }
 
     /// The header as it is now, if it has moved. Before [`Reader::read`] the producer has to be
@@ -135,33 +185,32 @@ impl Reader {
 
         self.header = header;
 
-        let Some(end) = number_of(header) else {
+        let Some(end) = self.number_of(header) else {
             read.lost = 1;
             return read;
         };
-        let unread = distance(self.next, end);
-        let fresh = unread.min(ENTRIES.into());
+        let unread = self.distance(self.next, end);
+        let fresh = unread.min(self.entries);
 
         read.lost = unread.saturating_sub(fresh);
-        // OVERFLOW: as in `distance`.
-        self.next = (end + NUMBERS - fresh) % NUMBERS;
+        // OVERFLOW: there are more numbers than entries.
+        self.next = self.further(end, self.numbers() - fresh);
         while self.next != end {
             match self.take(log) {
                 Some(entry) => self.tell(&entry, &mut read, &mut each),
                 None => read.lost = read.lost.saturating_add(1),
             }
-            // OVERFLOW: as above.
-            self.next = (self.next + 1) % NUMBERS;
+            self.next = self.further(self.next, 1);
         }
         read
     }
 
     /// The next entry and its operation; `None` if it may have been written over (GPU-79).
     fn take(&self, log: &impl LogWords) -> Option<(Entry, u32)> {
-        // CAST: 84 at most.
-        let index = (self.next % u64::from(ENTRIES)) as usize;
-        // OVERFLOW: below 512.
-        let first = HEADER_WORDS + index * ENTRY_WORDS;
+        // CAST: below the number of entries.
+        let index = (self.next % self.entries) as usize;
+        // OVERFLOW: 16 pages have 8192 words. CAST: small.
+        let first = HEADER_WORDS as usize + index * ENTRY_WORDS as usize;
         let named = log.load(first + 1);
         let entry = Entry {
             value: log.load(first),
@@ -172,9 +221,9 @@ impl Reader {
         };
         // ORDERING: acquire loads: this one comes after those of the entry. The engine has a full
         // barrier between this header and what it writes over an entry next (GPU-76).
-        let ahead = distance(self.next, number_of(log.load(0))?);
+        let ahead = self.distance(self.next, self.number_of(log.load(0))?);
 
-        (ahead < ENTRIES.into()).then_some((entry, (named >> 32) as u32))
+        (ahead < self.entries).then_some((entry, (named >> 32) as u32))
     }
 
     fn tell(

@@ -419,4 +419,9 @@ unsafe extern "C" {
     );
     pub fn dxg_trace_log_lost(queue: kernel::ffi::c_ulonglong, count: kernel::ffi::c_ulonglong);
     pub fn dxg_trace_logs_are_on() -> bool;
+    pub fn dxg_trace_logs_will_be_on() -> bool;
+    pub fn dxg_trace_listen_for_logs(
+        begins: ::core::option::Option<unsafe extern "C" fn(listener: *mut kernel::ffi::c_void)>,
+        listener: *mut kernel::ffi::c_void,
+    );
 }

@@ -3,6 +3,11 @@
 //! The tracepoints of `trace.h` as safe functions. Ids only, never addresses.
 
 use super::ffi;
+use core::ptr;
+use kernel::{
+    ffi::c_void,
+    sync::Arc, //
+};
 
 /// An object came into being.
 pub(crate) fn create(object: u64, kind: u32) {
@@ -162,4 +167,46 @@ pub(crate) fn log_lost(queue: u64, count: u64) {
 pub(crate) fn are_logs_traced() -> bool {
     // SAFETY: May be called anywhere.
     unsafe { ffi::dxg_trace_logs_are_on() }
+}
+
+/// The same; true before the first entry can be told.
+pub(crate) fn logs_are_to_be_traced() -> bool {
+    // SAFETY: May be called anywhere.
+    unsafe { ffi::dxg_trace_logs_will_be_on() }
+}
+
+/// Who has to do something before somebody traces logs.
+pub(crate) trait LogsTraced: Send + Sync + 'static {
+    /// Somebody begins to.
+    ///
+    /// Context: may sleep; the locks of the tracer are held.
+    fn logs_will_be_traced(&self);
+}
+
+/// Tells one who wants to know of that, until it is dropped. There is one at a time.
+pub(crate) struct LogsListener<T: LogsTraced>(#[allow(dead_code)] Arc<T>);
+
+impl<T: LogsTraced> LogsListener<T> {
+    pub(crate) fn new(listener: Arc<T>) -> Self {
+        let data = (&raw const *listener).cast_mut().cast();
+
+        // SAFETY: What is behind `data` lives until the drop, which ends the calls before.
+        unsafe { ffi::dxg_trace_listen_for_logs(Some(logs_begin::<T>), data) }
+        Self(listener)
+    }
+}
+
+impl<T: LogsTraced> Drop for LogsListener<T> {
+    fn drop(&mut self) {
+        // SAFETY: Nobody is called any more on return.
+        unsafe { ffi::dxg_trace_listen_for_logs(None, ptr::null_mut()) }
+    }
+}
+
+/// # Safety
+///
+/// `listener` points to a valid `T`.
+unsafe extern "C" fn logs_begin<T: LogsTraced>(listener: *mut c_void) {
+    // SAFETY: By the requirements of this function.
+    unsafe { &*listener.cast::<T>() }.logs_will_be_traced();
 }

@@ -62,11 +62,18 @@ impl HwQueue {
         Ok(())
     }
 
-    /// SetNativeFenceLogBuffer. One at a time.
-    pub fn set_native_fence_log_buffer(&self, class: &Passive, log: &LogBuffer) -> KmdResult {
+    /// SetNativeFenceLogBuffer for both logs, or for none of them: fails as
+    /// [`HwQueue::update_native_fence_logs`]. One at a time.
+    pub fn set_native_fence_log_buffers(
+        &self,
+        class: &Passive,
+        logs: &[LogBuffer; 2],
+    ) -> KmdResult {
         let kmd = self.context.port().enter()?;
 
-        kmd.set_native_fence_log_buffer(class, self.cookie, log);
+        for log in logs {
+            kmd.set_native_fence_log_buffer(class, self.cookie, log);
+        }
         Ok(())
     }
 

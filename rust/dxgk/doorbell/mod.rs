@@ -11,6 +11,7 @@ mod views;
 
 use super::{
     hw_queue::HwQueue,
+    sched::filled::Filled,
     stats::{
         Counted,
         CountedOn,
@@ -27,6 +28,7 @@ use crate::{
         DxgResult,
         Status, //
     },
+    logic::doorbell::DoorbellStatus,
     sys::{
         file::revocable_file::{
             RevocableFile,
@@ -184,11 +186,28 @@ impl Doorbell {
         let connect = || self.ring.connect(&power.awake);
 
         device.check()?;
+        self.renew_logs();
         if !connect()? {
             // It does not fall asleep before this is connected.
             power.while_up(|| connect().map(drop))?;
         }
         Ok(())
+    }
+
+    /// Makes larger logs for the queue before it is connected, if it wants some (GPU-80). The
+    /// process asks where they are after it has connected the doorbell.
+    fn renew_logs(&self) {
+        if self.ring.status() != DoorbellStatus::Retry {
+            return;
+        }
+
+        let logs = self.queue.logs();
+        let has_new = logs.is_some_and(|logs| logs.renew(|| self.ring.last_queued()));
+
+        if has_new {
+            // Another thread may have connected it meanwhile, and know the old addresses.
+            self.ring.disconnect_for_now();
+        }
     }
 
     /// NotifyWorkSubmission. DEVICE_REMOVED as for [`Doorbell::connect`].

@@ -16,7 +16,7 @@ use crate::{
         handle::open_sync_object::OpenSyncObject,
         sync::native_logs::{
             LiveLogs,
-            LogPages, //
+            QueueLogs, //
         },
         vidmm::contexts::SpaceContext, //
     }, //
@@ -34,10 +34,10 @@ pub(in crate::dxgk) enum KmdQueue {
     /// queue, and its context.
     HwQueue {
         /// First of all nobody reads them any more.
-        _logs: Option<LiveLogs>,
+        logs: Option<LiveLogs>,
         kmd: Arc<object::HwQueue>,
         /// Engines write to them until then.
-        _log_pages: Option<Arc<LogPages>>,
+        _log_pages: Option<Arc<QueueLogs>>,
         _progress: OpenSyncObject,
         context: Arc<SpaceContext>,
     },
@@ -59,6 +59,16 @@ impl KmdQueue {
         match self {
             Self::Context(_) => None,
             Self::HwQueue { kmd, .. } => Some(kmd),
+        }
+    }
+
+    /// Its logs, if it has any.
+    pub(in crate::dxgk) fn logs(&self) -> Option<&Arc<QueueLogs>> {
+        match self {
+            Self::Context(_) | Self::HwQueue { logs: None, .. } => None,
+            Self::HwQueue {
+                logs: Some(logs), ..
+            } => Some(logs.shared()),
         }
     }
 

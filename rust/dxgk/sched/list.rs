@@ -53,6 +53,11 @@ pub(crate) trait ListedQueue: Send + Sync {
     /// Context: may sleep; no locks held that are inside `doorbell::Ring::live`.
     fn disconnect_doorbell(&self);
 
+    /// Whether it gets larger logs when its doorbell is connected the next time (GPU-80).
+    ///
+    /// Context: may sleep, no locks held.
+    fn wants_other_logs(&self) -> bool;
+
     /// Puts its device in error if a reset has hit its context: as one that hangs, or as one that
     /// others are the reason of.
     ///

@@ -3,20 +3,40 @@
 //! The logs of a HW queue that its process fills: what engines have done with native fences (gpu.md
 //! section 7).
 //!
-//! There is a page for waits and one for signals. Engines write to them; so can the process, by
+//! There is one for waits and one for signals. Engines write to them; so can the process, by
 //! packets, but not the CPU of the process. They are read by the worker of native-fence interrupts:
 //! if the driver names queues instead of fences, to find out whom to release (FEN-97), and whenever
 //! somebody traces.
 //!
-//! LOCK: `live` is held while a log is read, which looks up handles and signals fences. The end of
-//! the queue waits for it.
+//! While somebody traces they are made anew and larger (GPU-80, GPU-81), in a connection of the
+//! doorbell:
+//!
+//! | step | who |
+//! |---|---|
+//! | an entry is lost, or somebody begins to trace | the worker above, the tracer |
+//! | the doorbell is disconnected, with RETRY | `log_renewal.rs` |
+//! | new pages, SetNativeFenceLogBuffer | the process, in ConnectDoorbell |
+//! | D3DKMTGetNativeFenceLogDetail | the process |
+//! | the old logs are read to their end, and their pages go | who first looks at idle ones |
+//!
+//! Commands that were queued before may have the old addresses. The old logs are idle when the
+//! queue has done these. There are at most two pairs of logs of a queue: no third one is made while
+//! the first is there.
+//!
+//! LOCK: `state` is held while a log is read, which looks up handles and signals fences, and while
+//! the KMD is told of other logs. The end of the queue waits for it. Pages are made before it is
+//! taken and dropped after it.
 
 use super::{
-    fence_storage::CountedPage,
+    fence::Fence,
     native_interrupts::{
         Count,
         Logs,
         NativeInterrupts, //
+    },
+    native_log_pair::{
+        LogDetail,
+        LogPair, //
     }, //
 };
 use crate::{
@@ -25,39 +45,24 @@ use crate::{
             Dispatch,
             Passive, //
         },
-        native_fence::{
-            self,
-            LogBuffer, //
-        },
         object, //
     },
-    dxgk::{
-        device::Device,
-        vidmm::{
-            address_space::AddressSpace,
-            fence_pages::ShownPage, //
-        }, //
-    },
+    dxgk::device::Device,
     error::DxgResult,
     logic::fence_log::{
         Clocks,
         Entry,
+        LogSize,
         LogType,
-        LogWords,
-        Read,
-        Reader,
-        ENTRIES, //
+        Read, //
     },
-    platform::{
-        full_fence,
-        load_acquire,
-        store_release, //
-    },
+    platform::full_fence,
     sys::{
         alloc::pin_arc,
         trace, //
     }, //
 };
+use core::mem;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -71,99 +76,39 @@ use kernel::{
     }, //
 };
 
-/// A log, as engines of the process see it.
-struct Log {
-    ty: LogType,
-    counted: CountedPage,
-    shown: ShownPage,
+/// Logs that the queue had before.
+struct Before {
+    logs: LogPair,
+    /// What was queued before is done when the progress fence has this value.
+    until: u64,
 }
 
-impl LogWords for Log {
-    fn load(&self, word: usize) -> u64 {
-        load_acquire(self.counted.page.word(word))
+/// The logs of a queue, and how large they are to be.
+struct State {
+    /// `None` when the queue ends.
+    kmd: Option<Arc<object::HwQueue>>,
+    now: LogPair,
+    /// Engines may still write to these.
+    before: Option<Before>,
+    /// How large they are to be while somebody traces: some were too small.
+    wanted: LogSize,
+}
+
+impl State {
+    /// How large other logs would be, if it is time to make some.
+    fn wants(&self) -> Option<LogSize> {
+        let wanted = match trace::logs_are_to_be_traced() {
+            true => self.wanted.max(LogSize::TRACED),
+            false => LogSize::FIRST,
+        };
+
+        (wanted > self.now.size && self.before.is_none() && self.kmd.is_some()).then_some(wanted)
     }
 }
 
-impl Log {
-    /// An empty one.
-    ///
-    /// Context: a system call, no locks held.
-    fn new(space: &AddressSpace, ty: LogType) -> DxgResult<Self> {
-        let counted = CountedPage::new()?;
-
-        for (word, value) in ty.header() {
-            store_release(counted.page.word(word), value);
-        }
-
-        let shown = space.show_page(&counted.page, true)?;
-
-        Ok(Self { ty, counted, shown })
-    }
-
-    /// What the KMD is told of it.
-    fn buffer(&self) -> LogBuffer {
-        LogBuffer {
-            ty: match self.ty {
-                LogType::Waits => native_fence::LogType::Waits,
-                LogType::Signals => native_fence::LogType::Signals,
-            },
-            address: self.shown.address(0),
-            entries: ENTRIES,
-        }
-    }
-}
-
-/// The pages of both logs. They outlive what the KMD has of the queue.
-pub(in crate::dxgk) struct LogPages {
-    waits: Log,
-    signals: Log,
-    space: Arc<AddressSpace>,
-}
-
-impl LogPages {
-    fn new(space: &Arc<AddressSpace>) -> DxgResult<Arc<Self>> {
-        let waits = Log::new(space, LogType::Waits)?;
-        let signals =
-            Log::new(space, LogType::Signals).inspect_err(|_| space.hide_page(waits.shown))?;
-
-        // Without memory both are hidden by the drop.
-        Ok(Arc::new(
-            Self {
-                waits,
-                signals,
-                space: space.clone(),
-            },
-            GFP_KERNEL_ACCOUNT,
-        )?)
-    }
-}
-
-impl Drop for LogPages {
-    fn drop(&mut self) {
-        self.space.hide_page(self.waits.shown);
-        self.space.hide_page(self.signals.shown);
-    }
-}
-
-/// Where the logs of a queue are (D3DKMTGetNativeFenceLogDetail).
-#[derive(Clone, Copy)]
-pub(crate) struct LogDetail {
-    /// How many entries each has.
-    pub(crate) entries: u32,
-    /// GPU virtual address of the log of waits.
-    pub(crate) waits: u64,
-    /// GPU virtual address of the log of signals.
-    pub(crate) signals: u64,
-}
-
-/// What there is until the queue ends.
-struct Live {
-    kmd: Arc<object::HwQueue>,
-    waits: Reader,
-    signals: Reader,
-}
-
-/// The logs of one HW queue.
+/// The logs of one HW queue. Its pages go with the last reference.
+///
+/// Context of that: may sleep, no locks held.
 #[pin_data]
 pub(in crate::dxgk) struct QueueLogs {
     /// The id of the queue, for traces.
@@ -171,11 +116,12 @@ pub(in crate::dxgk) struct QueueLogs {
     /// Whose engine writes to them.
     node: u32,
     device: Arc<Device>,
-    pages: Arc<LogPages>,
+    /// Shows how far the queue is.
+    progress: Arc<Fence>,
     /// What interrupts call them; 0 until they have a number.
     number: Atomic<u32>,
     #[pin]
-    live: Mutex<Option<Live>>,
+    state: Mutex<State>,
 }
 
 /// The logs of a queue that has not ended. Dropping it is the end, before the KMD destroys the
@@ -191,27 +137,30 @@ impl LiveLogs {
         node: u32,
         id: u64,
         kmd: &Arc<object::HwQueue>,
+        progress: &Arc<Fence>,
     ) -> DxgResult<Self> {
-        let pages = LogPages::new(device.space()?)?;
-        let class = Passive::here();
+        let size = match trace::logs_are_to_be_traced() {
+            true => LogSize::TRACED,
+            false => LogSize::FIRST,
+        };
+        let now = LogPair::new(device.space()?, size)?;
 
-        for log in [&pages.waits, &pages.signals] {
-            kmd.set_native_fence_log_buffer(&class, &log.buffer())?;
-        }
+        kmd.set_native_fence_log_buffers(&Passive::here(), &now.buffers())?;
 
-        let live = Live {
-            kmd: kmd.clone(),
-            waits: Reader::new(LogType::Waits),
-            signals: Reader::new(LogType::Signals),
+        let state = State {
+            kmd: Some(kmd.clone()),
+            now,
+            before: None,
+            wanted: size,
         };
         let logs = pin_arc(
             pin_init!(QueueLogs {
                 queue: id,
                 node,
                 device: device.clone(),
-                pages,
+                progress: progress.clone(),
                 number: Atomic::new(0),
-                live <- new_mutex!(Some(live), "QueueLogs::live"),
+                state <- new_mutex!(state, "QueueLogs::state"),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -228,17 +177,8 @@ impl LiveLogs {
     }
 
     /// What has to be there until the KMD has destroyed the queue.
-    pub(in crate::dxgk) fn pages(&self) -> Arc<LogPages> {
-        self.0.pages.clone()
-    }
-
-    /// Where they are.
-    pub(in crate::dxgk) fn detail(&self) -> LogDetail {
-        LogDetail {
-            entries: ENTRIES,
-            waits: self.0.pages.waits.shown.address(0),
-            signals: self.0.pages.signals.shown.address(0),
-        }
+    pub(in crate::dxgk) fn shared(&self) -> &Arc<QueueLogs> {
+        &self.0
     }
 }
 
@@ -251,9 +191,9 @@ impl Drop for LiveLogs {
         // What nobody has interrupted for is told now, if somebody traces.
         self.0.read();
 
-        let live = self.0.live.lock().take();
+        let kmd = self.0.state.lock().kmd.take();
 
-        drop((live, logs));
+        drop((kmd, logs));
     }
 }
 
@@ -263,31 +203,129 @@ impl Logs for QueueLogs {
     }
 
     fn read(&self) {
-        let interrupts = &*self.device.adapter.native_interrupts;
+        if !trace::are_logs_traced() && !self.interrupts().is_optimized() {
+            return;
+        }
+
+        let gone = self.look(&mut self.state.lock());
+
+        drop(gone);
+    }
+}
+
+impl QueueLogs {
+    fn interrupts(&self) -> &NativeInterrupts {
+        &self.device.adapter.native_interrupts
+    }
+
+    /// Where the logs are.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn detail(&self) -> LogDetail {
+        self.state.lock().now.detail()
+    }
+
+    /// Whether [`QueueLogs::renew`] would make others.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn want_others(&self) -> bool {
+        let mut state = self.state.lock();
+        let gone = self.look(&mut state);
+        let want = state.wants().is_some();
+
+        drop(state);
+        drop(gone);
+        want
+    }
+
+    /// Makes others, if they are to be larger, of which the KMD is told. Whether that was done:
+    /// then the process has to ask where they are. What it has queued before is done when the
+    /// progress fence has the value `last_queued`. Without memory the logs stay as they are.
+    ///
+    /// Context: a system call of the process, no locks held.
+    pub(in crate::dxgk) fn renew(&self, last_queued: impl FnOnce() -> u64) -> bool {
+        if !self.want_others() {
+            return false;
+        }
+
+        let Some(size) = self.state.lock().wants() else {
+            return false;
+        };
+        let Ok(new) = self
+            .device
+            .space()
+            .and_then(|space| LogPair::new(space, size))
+        else {
+            return false;
+        };
+        let refused = self.replace(new, last_queued);
+
+        refused.is_none()
+    }
+
+    /// Puts these in the place of those that there are; gives them back if that cannot be.
+    fn replace(&self, new: LogPair, last_queued: impl FnOnce() -> u64) -> Option<LogPair> {
+        let mut state = self.state.lock();
+
+        // Somebody else may have been first.
+        if state.wants() != Some(new.size) {
+            return Some(new);
+        }
+
+        let told = state.kmd.as_ref().map(|kmd| {
+            // On return the KMD writes nothing to the old ones by itself.
+            kmd.set_native_fence_log_buffers(&Passive::here(), &new.buffers())
+        });
+
+        if !matches!(told, Some(Ok(()))) {
+            return Some(new);
+        }
+        state.before = Some(Before {
+            logs: mem::replace(&mut state.now, new),
+            until: last_queued(),
+        });
+        None
+    }
+
+    /// Reads what is new, if somebody wants to know. The result is what no engine writes to any
+    /// more, to be dropped without the lock.
+    fn look(&self, state: &mut State) -> Option<LogPair> {
+        // Before it is read: an entry of the old logs is older than the value that comes behind.
+        let is_over = state
+            .before
+            .as_ref()
+            .is_some_and(|before| before.until <= self.progress.value());
+
+        self.read_all(state);
+        match is_over {
+            true => state.before.take().map(|before| before.logs),
+            false => None,
+        }
+    }
+
+    fn read_all(&self, state: &mut State) {
+        let interrupts = self.interrupts();
         let is_traced = trace::are_logs_traced();
+        let State {
+            kmd: Some(kmd),
+            now,
+            before,
+            wanted,
+        } = state
+        else {
+            return;
+        };
+        let larger = now.size.larger();
+        let mut has_moved = false;
 
         if !is_traced && !interrupts.is_optimized() {
             return;
         }
-
-        let mut live = self.live.lock();
-        let Some(Live {
-            kmd,
-            waits,
-            signals,
-        }) = &mut *live
-        else {
-            return;
-        };
-        let logs = [(&self.pages.signals, signals), (&self.pages.waits, waits)];
-        // Waits are over. Only who traces wants to know of them.
-        let moved = logs.map(|(log, reader)| {
-            let is_wanted = is_traced || log.ty == LogType::Signals;
-
-            (log, is_wanted.then(|| reader.moved(log)).flatten(), reader)
-        });
-
-        if moved.iter().all(|(_, header, _)| header.is_none()) {
+        for pair in before.iter_mut().map(|before| &mut before.logs) {
+            has_moved |= look_at(pair, is_traced);
+        }
+        has_moved |= look_at(now, is_traced);
+        if !has_moved {
             return;
         }
 
@@ -300,20 +338,33 @@ impl Logs for QueueLogs {
 
         let clocks = self.clocks();
 
-        for (log, header, reader) in moved {
-            let Some(header) = header else {
-                continue;
-            };
-            let read = reader.read(log, header, |entry| {
-                self.tell(log.ty, entry, clocks.as_ref(), interrupts);
-            });
-
-            self.finish(log.ty, &read, interrupts);
+        // What is older first.
+        for pair in before.iter_mut().map(|before| &mut before.logs) {
+            self.read_pair(pair, clocks.as_ref());
+        }
+        if self.read_pair(now, clocks.as_ref()) && is_traced && *wanted < larger {
+            *wanted = larger;
+            self.device.adapter.log_renewal.request();
         }
     }
-}
 
-impl QueueLogs {
+    /// Reads both logs of a pair. Whether entries are lost.
+    fn read_pair(&self, pair: &mut LogPair, clocks: Option<&Clocks>) -> bool {
+        let interrupts = self.interrupts();
+        let mut has_lost = false;
+
+        for log in pair.each() {
+            let ty = log.ty;
+            let read = log.read(|entry| self.tell(ty, entry, clocks, interrupts));
+
+            if let Some(read) = read {
+                self.finish(ty, &read, interrupts);
+                has_lost |= read.lost != 0;
+            }
+        }
+        has_lost
+    }
+
     /// Tells of an entry. What a process writes there about others' fences is not believed
     /// (GPU-84).
     fn tell(
@@ -369,4 +420,14 @@ impl QueueLogs {
             cpu_ns: clock.cpu_counter,
         })
     }
+}
+
+/// Looks at the headers of a pair. Waits are over: only who traces wants to know of them. Whether
+/// there is something to be read.
+fn look_at(pair: &mut LogPair, is_traced: bool) -> bool {
+    pair.each().into_iter().fold(false, |has_moved, log| {
+        let is_wanted = is_traced || log.ty == LogType::Signals;
+
+        (is_wanted && log.look()) || has_moved
+    })
 }

@@ -71,6 +71,35 @@ impl ShownPage {
     }
 }
 
+/// Pages beside each other that an address space shows: a power of two of them.
+#[derive(Clone, Copy)]
+pub(crate) struct ShownPages {
+    first: ShownPage,
+    order: u8,
+}
+
+impl ShownPages {
+    /// The GPU address of the first byte.
+    pub(crate) fn address(&self) -> u64 {
+        self.first.address(0)
+    }
+}
+
+/// How many pages may be beside each other, as a power of two.
+const MOST: u8 = 4;
+
+/// What there may be beside each other: `1 << MOST`.
+const MOST_PAGES: usize = 16;
+
+/// Places beside each other that are not used: the first one of each group of one size.
+#[derive(Default)]
+struct FreePlaces {
+    /// INVARIANT: there is room for all groups.
+    groups: KVVec<u32>,
+    /// How many groups there are, used or not.
+    count: usize,
+}
+
 /// The pages of fence values in an address space.
 pub(super) struct FencePages {
     /// The first page of their addresses, and how many there are.
@@ -78,8 +107,9 @@ pub(super) struct FencePages {
     room: u64,
     /// What is at each place that was ever used.
     places: KVVec<Option<Mapped>>,
-    /// Those that are not used. INVARIANT: there is room for all places.
-    free: KVVec<u32>,
+    /// Those that are not used, by the size of their groups. A place stays in its group, so that
+    /// there is always one that is large enough where there was one.
+    free: [FreePlaces; MOST as usize + 1],
     /// Engines may look at the page tables, which therefore have the entries.
     is_walked: bool,
 }
@@ -91,7 +121,7 @@ impl FencePages {
             first: pages.first,
             room: pages.end.saturating_sub(pages.first),
             places: KVVec::new(),
-            free: KVVec::new(),
+            free: Default::default(),
             is_walked: false,
         }
     }
@@ -100,38 +130,61 @@ impl FencePages {
         self.first.saturating_add(place.into())
     }
 
-    /// A place that is not used, and has tables.
-    fn take_place(&mut self, tables: &mut PageTables) -> DxgResult<u32> {
-        if let Some(place) = self.free.pop() {
+    /// So many places beside each other, as a power of two, that are not used and have tables: the
+    /// first one.
+    fn take_places(&mut self, tables: &mut PageTables, order: u8) -> DxgResult<u32> {
+        let free = self
+            .free
+            .get_mut(usize::from(order))
+            .ok_or(Status::NO_MEMORY)?;
+
+        if let Some(place) = free.groups.pop() {
             return Ok(place);
         }
 
+        // OVERFLOW: 16 at most.
+        let count = 1_u32 << order;
         let place = u32::try_from(self.places.len()).map_err(|_| Status::NO_MEMORY)?;
-        let number = self.page_of(place);
+        let number = self.first.saturating_add(place.into());
+        let end = number.saturating_add(count.into());
 
-        if u64::from(place) >= self.room {
+        if end.saturating_sub(self.first) > self.room {
             return Err(Status::NO_MEMORY.into());
         }
-        if self.places.len() == self.places.capacity() {
-            let more = self.places.len().max(16);
+        // CAST: as above. OVERFLOW: there is memory for all of them.
+        if self.places.len() + count as usize > self.places.capacity() {
+            let more = self.places.len().max(MOST_PAGES);
 
             self.places.reserve(more, GFP_KERNEL_ACCOUNT)?;
         }
-        if self.free.capacity() < self.places.capacity() {
-            self.free
-                .reserve(self.places.capacity(), GFP_KERNEL_ACCOUNT)?;
+        if free.groups.capacity() <= free.count {
+            // OVERFLOW: as above.
+            let room = (2 * free.count).max(MOST_PAGES);
+
+            free.groups.reserve(room, GFP_KERNEL_ACCOUNT)?;
         }
         // They are made once and stay: most processes make and destroy fences all the time, and a
         // place is used again.
-        if let Err(error) = tables.claim(number, number.saturating_add(1), PageSize::Kib4) {
-            tables.finish(number, number.saturating_add(1));
+        if let Err(error) = tables.claim(number, end, PageSize::Kib4) {
+            tables.finish(number, end);
             return Err(error);
         }
 
-        // There is room.
-        let _room = self.places.push_within_capacity(None);
+        free.count += 1;
+        for _ in 0..count {
+            // There is room.
+            let _room = self.places.push_within_capacity(None);
+        }
 
         Ok(place)
+    }
+
+    /// The first place of a group is not used any more.
+    fn give_places(&mut self, place: u32, order: u8) {
+        if let Some(free) = self.free.get_mut(usize::from(order)) {
+            // There is room.
+            let _room = free.groups.push_within_capacity(place);
+        }
     }
 
     /// Writes the entry of a page as it is to be, if anybody looks at it. `was_valid`: it may have
@@ -192,7 +245,7 @@ impl FencePages {
         page: &Arc<ValuePage>,
         stores: bool,
     ) -> DxgResult<ShownPage> {
-        let place = self.take_place(tables)?;
+        let place = self.take_places(tables, 0)?;
         let number = self.page_of(place);
         let mapped = Mapped {
             writers: stores.into(),
@@ -205,6 +258,64 @@ impl FencePages {
             *free = Some(mapped);
         }
         Ok(ShownPage { place, number })
+    }
+
+    /// Maps pages beside each other, to which engines may store: as many as there are of `pages`,
+    /// which is a power of two, 16 at most.
+    ///
+    /// Context: a system call, the lock of the address space.
+    pub(super) fn show_pages<'a>(
+        &mut self,
+        tables: &mut PageTables,
+        pages: impl ExactSizeIterator<Item = &'a Arc<ValuePage>>,
+    ) -> DxgResult<ShownPages> {
+        // CAST: below 32.
+        let order = pages.len().trailing_zeros() as u8;
+        let place = self.take_places(tables, order)?;
+        let number = self.page_of(place);
+        let mut at = number;
+
+        // CAST: 32 bits fit a usize.
+        for (free, page) in self.places.iter_mut().skip(place as usize).zip(pages) {
+            let mapped = Mapped {
+                writers: 1,
+                page: page.clone(),
+            };
+
+            if self.is_walked {
+                tables.write_one(at, mapped.entry(), false);
+            }
+            *free = Some(mapped);
+            at = at.saturating_add(1);
+        }
+        tables.finish(number, at);
+        Ok(ShownPages {
+            first: ShownPage { place, number },
+            order,
+        })
+    }
+
+    /// Unmaps pages beside each other: on return no engine uses them. The result keeps the pages,
+    /// to be dropped without the lock.
+    ///
+    /// Context: may sleep, the lock of the address space.
+    pub(super) fn hide_pages(&mut self, tables: &mut PageTables, shown: ShownPages) -> impl Sized {
+        let ShownPage { place, number } = shown.first;
+        let mut gone = [const { None::<Mapped> }; MOST_PAGES];
+        let mut at = number;
+        // CAST: 32 bits fit a usize. OVERFLOW: 16 at most.
+        let places = self.places.iter_mut().skip(place as usize);
+
+        for (mapped, gone) in places.take(1_usize << shown.order).zip(&mut gone) {
+            *gone = mapped.take();
+            if self.is_walked {
+                tables.write_one(at, PageTableEntry::Invalid, true);
+            }
+            at = at.saturating_add(1);
+        }
+        tables.finish(number, at);
+        self.give_places(place, shown.order);
+        gone
     }
 
     /// Engines may store to a page, until as many [`FencePages::forbid`] as there were of this.
@@ -249,9 +360,7 @@ impl FencePages {
         let gone = self.places.get_mut(shown.place as usize)?.take()?;
 
         self.write(tables, shown.number, PageTableEntry::Invalid, true);
-        // There is room.
-        let _room = self.free.push_within_capacity(shown.place);
-
+        self.give_places(shown.place, 0);
         Some(gone)
     }
 }

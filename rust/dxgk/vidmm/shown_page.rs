@@ -4,7 +4,10 @@
 
 use super::{
     address_space::AddressSpace,
-    fence_pages::ShownPage, //
+    fence_pages::{
+        ShownPage,
+        ShownPages, //
+    }, //
 };
 use crate::{
     error::DxgResult,
@@ -58,6 +61,34 @@ impl AddressSpace {
             let (fences, tables) = state.fences();
 
             fences.hide(tables, shown)
+        };
+
+        drop(gone);
+    }
+
+    /// Maps pages beside each other, to which engines may store: as many as there are of `pages`,
+    /// which is a power of two, 16 at most.
+    ///
+    /// Context: a system call, no locks held.
+    pub(in crate::dxgk) fn show_pages<'a>(
+        &self,
+        pages: impl ExactSizeIterator<Item = &'a Arc<ValuePage>>,
+    ) -> DxgResult<ShownPages> {
+        let mut state = self.state.lock();
+        let (fences, tables) = state.fences();
+
+        fences.show_pages(tables, pages)
+    }
+
+    /// Unmaps pages beside each other. On return no engine uses the addresses.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn hide_pages(&self, shown: ShownPages) {
+        let gone = {
+            let mut state = self.state.lock();
+            let (fences, tables) = state.fences();
+
+            fences.hide_pages(tables, shown)
         };
 
         drop(gone);

@@ -444,6 +444,8 @@ impl Adapter {
                 shell.set_log(&queue, ty, log);
             }
         }
+        // An older log may go now.
+        self.drain_logs();
     }
 
     /// CreateDoorbell: from now on the queue runs what is in the ring, when it is told.

@@ -129,7 +129,8 @@ impl<'a> Doorbell<'a> {
         }
     }
 
-    /// Connects it to the GPU, for as long as the status says so.
+    /// Connects it to the GPU, for as long as the status says so. The logs of the queue may be
+    /// elsewhere then ([`HwQueue::log_detail`]).
     pub fn connect(&self) -> Result<()> {
         let mut arg = D3DKMT_CONNECT_DOORBELL::zeroed();
         arg.hDoorbell = self.handle().0;

@@ -385,6 +385,13 @@ impl ListedQueue for Queue {
         }
     }
 
+    fn wants_other_logs(&self) -> bool {
+        let kmd = self.kmd_now();
+
+        kmd.and_then(|kmd| kmd.logs().cloned())
+            .is_some_and(|logs| logs.want_others())
+    }
+
     fn end_if_lost(&self, hangs: bool) {
         match (self.context.is_invalidated(), hangs) {
             (true, true) => self.device.hung(),

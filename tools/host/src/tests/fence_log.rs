@@ -3,15 +3,21 @@
 //! The reader of a log of native fences, against an engine that is stopped after each store.
 
 use crate::engine::log::{ENTRY_SIZE, HEADER_SIZE};
-use crate::logic::fence_log::{Clocks, Entry, LogType, LogWords, Read, Reader, ENTRIES};
+use crate::logic::fence_log::{Clocks, Entry, LogSize, LogType, LogWords, Read, Reader};
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 
-const N: u64 = ENTRIES as u64;
+/// All sizes that a log can have.
+fn sizes() -> impl Iterator<Item = LogSize> + Clone {
+    std::iter::successors(Some(LogSize::FIRST), |size| {
+        (*size < LogSize::LAST).then(|| size.larger())
+    })
+}
 
 /// A log, and the stores that an engine has still to make; how many of them it makes before the
 /// next load is for the test to say.
 struct Log {
+    size: LogSize,
     words: Vec<Cell<u64>>,
     stores: RefCell<Vec<(usize, u64)>>,
     pace: Cell<usize>,
@@ -20,19 +26,38 @@ struct Log {
 
 impl Log {
     /// One of which so many entries have been written, all of them before the test.
-    fn at(written: u64) -> Self {
+    fn at(size: LogSize, written: u64) -> Self {
         let log = Self {
-            words: vec![Cell::new(0); 512],
+            size,
+            words: vec![Cell::new(0); size.pages() as usize * 512],
             stores: RefCell::default(),
             pace: Cell::new(0),
             written: Cell::new(written),
         };
 
-        for (word, value) in LogType::Signals.header() {
+        for (word, value) in LogType::Signals.header(size) {
             log.words[word].set(value);
         }
-        log.words[0].set(header(written));
+        log.words[0].set(log.header(written));
         log
+    }
+
+    /// How many entries it has.
+    fn entries(&self) -> u64 {
+        self.size.entries().into()
+    }
+
+    /// The header when so many entries have been written.
+    fn header(&self, written: u64) -> u64 {
+        (((written / self.entries()) & 0xffff_ffff) << 32) | (written % self.entries())
+    }
+
+    /// Who has read so many entries.
+    fn reader(&self, read: u64) -> Reader {
+        let mut reader = Reader::new(LogType::Signals, self.size);
+
+        reader.read(self, self.header(read), |_| {});
+        reader
     }
 
     /// The engine is going to write so many entries. The value of one is its number, and so is
@@ -40,7 +65,7 @@ impl Log {
     fn writes(&self, count: u64) {
         for _ in 0..count {
             let number = self.written.get();
-            let first = 5 + 6 * (number % N) as usize;
+            let first = 5 + 6 * (number % self.entries()) as usize;
             let words = [
                 (first, number),
                 (first + 1, u64::from(number as u32)),
@@ -49,7 +74,7 @@ impl Log {
             ];
 
             self.stores.borrow_mut().extend(words);
-            self.stores.borrow_mut().push((0, header(number + 1)));
+            self.stores.borrow_mut().push((0, self.header(number + 1)));
             self.written.set(number + 1);
         }
     }
@@ -70,11 +95,6 @@ impl LogWords for Log {
         self.run(self.pace.get());
         self.words[word].get()
     }
-}
-
-/// The header when so many entries have been written.
-fn header(written: u64) -> u64 {
-    (((written / N) & 0xffff_ffff) << 32) | (written % N)
 }
 
 /// What a look finds. Each entry has to be whole.
@@ -104,40 +124,62 @@ fn look(reader: &mut Reader, log: &Log) -> (Vec<u64>, Read) {
 
 #[test]
 fn gpu_72_gpu_73_the_layout() {
-    assert_eq!(HEADER_SIZE + N * ENTRY_SIZE, 4072);
-    assert_eq!((4096 - HEADER_SIZE) / ENTRY_SIZE, N);
-    assert_eq!(LogType::Waits.header(), [(1, 1), (2, 84)]);
-    assert_eq!(LogType::Signals.header(), [(1, 2), (2, 84)]);
+    let one = LogSize::FIRST;
+
+    assert_eq!(one.entries(), 84);
+    assert_eq!(LogType::Waits.header(one), [(1, 1), (2, 84)]);
+    assert_eq!(LogType::Signals.header(one), [(1, 2), (2, 84)]);
+    assert_eq!(LogType::Signals.header(LogSize::LAST), [(1, 2), (2, 1364)]);
+}
+
+#[test]
+fn gpu_81_how_large_a_log_is() {
+    let all: Vec<_> = sizes().map(|size| (size.pages(), size.entries())).collect();
+
+    assert_eq!(all, [(1, 84), (2, 169), (4, 340), (8, 681), (16, 1364)]);
+    for (pages, entries) in all {
+        let bytes = HEADER_SIZE + u64::from(entries) * ENTRY_SIZE;
+
+        // As many as fit, and no more.
+        assert!(bytes <= u64::from(pages) * 4096);
+        assert!(bytes + ENTRY_SIZE > u64::from(pages) * 4096);
+    }
+    assert_eq!(LogSize::LAST.larger(), LogSize::LAST);
+    assert!(LogSize::FIRST < LogSize::TRACED && LogSize::TRACED < LogSize::LAST);
 }
 
 #[test]
 fn gpu_79_what_is_lost_when_nobody_reads() {
-    for (unread, lost) in [
-        (0, 0),
-        (1, 0),
-        (N - 1, 0),
-        // The engine may be writing over the first one.
-        (N, 1),
-        (N + 1, 2),
-        (10 * N, 9 * N + 1),
-    ] {
-        for before in [0, 1, N - 1, N, 1000] {
-            let log = Log::at(0);
-            let mut reader = Reader::new(LogType::Signals);
+    for size in sizes() {
+        let n = u64::from(size.entries());
 
-            for _ in 0..before {
-                log.writes(1);
+        for (unread, lost) in [
+            (0, 0),
+            (1, 0),
+            (n - 1, 0),
+            // The engine may be writing over the first one.
+            (n, 1),
+            (n + 1, 2),
+            (10 * n, 9 * n + 1),
+        ] {
+            for before in [0, 1, n - 1, n, 1000] {
+                let log = Log::at(size, 0);
+                let mut reader = log.reader(0);
+
+                for _ in 0..before {
+                    log.writes(1);
+                    log.run(usize::MAX);
+                    look(&mut reader, &log);
+                }
+                log.writes(unread);
                 log.run(usize::MAX);
-                look(&mut reader, &log);
+
+                let (seen, read) = look(&mut reader, &log);
+
+                assert_eq!(read.lost, lost, "{unread} of {n} behind {before}");
+                assert!(seen.iter().copied().eq(before + lost..before + unread));
+                assert_eq!(look(&mut reader, &log).0, []);
             }
-            log.writes(unread);
-            log.run(usize::MAX);
-
-            let (seen, read) = look(&mut reader, &log);
-
-            assert_eq!(read.lost, lost, "{unread} behind {before}");
-            assert!(seen.iter().copied().eq(before + lost..before + unread));
-            assert_eq!(look(&mut reader, &log).0, []);
         }
     }
 }
@@ -145,62 +187,87 @@ fn gpu_79_what_is_lost_when_nobody_reads() {
 /// A changed WraparoundCount alone is no overflow, and it wraps itself.
 #[test]
 fn gpu_79_the_wraparounds_wrap() {
-    let last = N << 32;
+    for size in sizes() {
+        let n = u64::from(size.entries());
 
-    for behind in [1, 2, N - 1] {
-        let start = last - behind;
-        let log = Log::at(start);
-        let mut reader = Reader::new(LogType::Signals);
+        for behind in [1, 2, n - 1] {
+            let start = (n << 32) - behind;
+            let log = Log::at(size, start);
+            let mut reader = log.reader(start);
 
-        reader.read(&log, header(start), |_| {});
-        log.writes(2 * behind.min(N / 2 - 1));
-        log.run(usize::MAX);
+            log.writes(2 * behind.min(n / 2 - 1));
+            log.run(usize::MAX);
 
-        let (seen, read) = look(&mut reader, &log);
+            let (seen, read) = look(&mut reader, &log);
 
-        assert_eq!(read.lost, 0);
-        assert_eq!(seen.first(), Some(&start));
-        assert_eq!(seen.len() as u64, 2 * behind.min(N / 2 - 1));
+            assert_eq!(read.lost, 0);
+            assert_eq!(seen.first(), Some(&start));
+            assert_eq!(seen.len() as u64, 2 * behind.min(n / 2 - 1));
+        }
     }
 }
 
 #[test]
 fn gpu_84_what_a_process_writes_into_a_header() {
-    for word in [N, N + 1, u64::MAX, 0xffff_ffff, (5 << 32) | 84] {
-        let log = Log::at(0);
-        let mut reader = Reader::new(LogType::Signals);
+    for size in sizes() {
+        let n = u64::from(size.entries());
 
-        log.words[0].set(word);
+        for word in [n, n + 1, u64::MAX, 0xffff_ffff, (5 << 32) | n] {
+            let log = Log::at(size, 0);
+            let mut reader = log.reader(0);
 
-        let (seen, read) = look(&mut reader, &log);
+            log.words[0].set(word);
 
-        assert_eq!((seen, read.lost), (vec![], 1), "{word:#x}");
-        // It goes on when the header makes sense.
-        log.words[0].set(0);
-        log.writes(3);
-        log.run(usize::MAX);
-        assert_eq!(look(&mut reader, &log).0, [0, 1, 2]);
+            let (seen, read) = look(&mut reader, &log);
+
+            assert_eq!((seen, read.lost), (vec![], 1), "{word:#x}");
+            // It goes on when the header makes sense.
+            log.words[0].set(0);
+            log.writes(3);
+            log.run(usize::MAX);
+            assert_eq!(look(&mut reader, &log).0, [0, 1, 2]);
+        }
+        // Back, and far ahead: as many entries as there are places, and no more.
+        for (from, to) in [(10, 3), (0, n << 31), (3, (n << 32) - 1)] {
+            let log = Log::at(size, from);
+            let mut reader = log.reader(from);
+            let mut entries = 0;
+
+            log.words[0].set(log.header(to));
+
+            let read = reader.read(&log, log.header(to), |_| entries += 1);
+
+            assert!(entries < n);
+            assert!(read.lost > 0);
+        }
     }
-    // Back, and far ahead: as many entries as there are places, and no more.
-    for (from, to) in [(10, 3), (0, N << 31), (3, (N << 32) - 1)] {
-        let log = Log::at(from);
-        let mut reader = Reader::new(LogType::Signals);
-        let mut entries = 0;
+}
 
-        reader.read(&log, header(from), |_| {});
-        log.words[0].set(header(to));
+/// What the header says of the number of entries and of the type is not read back.
+#[test]
+fn gpu_84_the_rest_of_the_header_says_nothing() {
+    for size in sizes() {
+        for (ty, entries) in [(0, 0), (1, 1), (u64::MAX, u64::MAX), (2, 1 << 32)] {
+            let log = Log::at(size, 0);
+            let mut reader = log.reader(0);
 
-        let read = reader.read(&log, header(to), |_| entries += 1);
+            log.words[1].set(ty);
+            log.words[2].set(entries);
+            log.writes(u64::from(size.entries()) - 1);
+            log.run(usize::MAX);
 
-        assert!(entries < N);
-        assert!(read.lost > 0);
+            let (seen, read) = look(&mut reader, &log);
+
+            assert_eq!(read, Read::default());
+            assert!(seen.iter().copied().eq(0..u64::from(size.entries()) - 1));
+        }
     }
 }
 
 #[test]
 fn gpu_84_entries_of_another_kind_are_counted() {
-    let log = Log::at(0);
-    let mut reader = Reader::new(LogType::Waits);
+    let log = Log::at(LogSize::FIRST, 0);
+    let mut reader = Reader::new(LogType::Waits, LogSize::FIRST);
 
     log.writes(5);
     log.run(usize::MAX);
@@ -212,8 +279,8 @@ fn gpu_84_entries_of_another_kind_are_counted() {
 
 #[test]
 fn gpu_82_times_that_go_back_are_counted() {
-    let log = Log::at(0);
-    let mut reader = Reader::new(LogType::Signals);
+    let log = Log::at(LogSize::FIRST, 0);
+    let mut reader = log.reader(0);
 
     log.writes(4);
     log.run(usize::MAX);
@@ -260,17 +327,22 @@ proptest! {
     /// and those that are not are counted.
     #[test]
     fn gpu_79_no_entry_is_half_of_another(
-        start in prop_oneof![0..200_u64, (N << 32) - 200..(N << 32) - 1],
-        turns in prop::collection::vec((0..300_u64, 0..400_usize, 0..40_usize), 1..12),
+        (size, start) in prop::sample::select(sizes().collect::<Vec<_>>()).prop_flat_map(|size| {
+            let (n, numbers) = (u64::from(size.entries()), u64::from(size.entries()) << 32);
+            let start = prop_oneof![0..3 * n, numbers - 3 * n..numbers - 1];
+
+            (Just(size), start)
+        }),
+        // As much as a page of entries, or as many as there are.
+        turns in prop::collection::vec((0..4_u64, 0..300_u64, 0..400_usize, 0..40_usize), 1..12),
     ) {
-        let log = Log::at(start);
-        let mut reader = Reader::new(LogType::Signals);
+        let log = Log::at(size, start);
+        let mut reader = log.reader(start);
         let mut told = start;
 
-        reader.read(&log, header(start), |_| {});
-        for (writes, stores, pace) in turns {
-            log.writes(writes);
-            log.run(stores);
+        for (rounds, writes, stores, pace) in turns {
+            log.writes(writes + rounds.saturating_sub(1) * log.entries() / 2);
+            log.run(stores * (rounds as usize + 1));
             log.pace.set(pace);
 
             let (seen, read) = look(&mut reader, &log);
