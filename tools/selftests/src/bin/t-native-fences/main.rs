@@ -8,6 +8,7 @@ mod create;
 mod ends;
 mod interrupts;
 mod intra_gpu;
+mod log_sizes;
 mod logs;
 mod modes;
 mod progress;
@@ -33,6 +34,7 @@ pub(crate) fn main() {
         .with(interrupts::tests)
         .with(queues::tests)
         .with(logs::tests)
+        .with(log_sizes::tests)
         .with(modes::tests)
         .with(progress::tests)
         .with(ends::tests)
