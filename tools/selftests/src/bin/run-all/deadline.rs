@@ -7,6 +7,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{kill_process_group, Pid, Signal};
+use selftests::soft_adapter::ROOT;
+
+/// Removes the adapters that a killed program has left: as long as there are any the module cannot
+/// be unloaded, which ends each run.
+pub(super) fn remove_adapters() -> std::io::Result<()> {
+    for adapter in std::fs::read_dir(ROOT)? {
+        std::fs::remove_dir(adapter?.path())?;
+    }
+    Ok(())
+}
 
 /// When a run ends, and how much longer than expected its programs take on this machine.
 pub(super) struct Deadline {

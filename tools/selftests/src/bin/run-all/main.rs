@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{exit, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use deadline::{Deadline, Killer};
+use deadline::{remove_adapters, Deadline, Killer};
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
@@ -275,6 +275,10 @@ fn run(
                 out,
                 "ok {number} - the rest of {name} # SKIP no time was left"
             )?;
+        }
+        // Without configfs there is none.
+        if let Err(error) = remove_adapters() {
+            writeln!(out, "# adapters of {name}: {error}")?;
         }
         writeln!(out, "# took: {} s {name}", began.elapsed().as_secs())?;
         return Ok(told.failure);
