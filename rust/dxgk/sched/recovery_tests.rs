@@ -141,6 +141,8 @@ mod tests {
         scene.adapter.recovery.set_delay_ms(60_000)?;
         for number in 1..=8 {
             assert!(scene.submit(&queue).is_ok());
+            // The worker may have the turn, after the completion before.
+            assert!(comes(|| scene.engines.submitted(queue.id) == number));
             assert!(scene.engines.complete(queue.id, number));
         }
         assert!(comes(|| scene.queued() == 0));
