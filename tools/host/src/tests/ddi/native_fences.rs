@@ -56,6 +56,23 @@ fn behaviour(fences: &Shared<NativeFences>) -> Behaviour {
     }
 }
 
+/// A fence whose interrupts these callbacks hear of; nobody waits for it.
+fn native_fence(
+    port: &Shared<Port>,
+    callbacks: &Shared<dyn NativeFenceCallbacks>,
+) -> Shared<NativeFence> {
+    let args = CreateNativeFenceArgs {
+        id: NativeFenceId(7),
+        callbacks,
+        monitored_value: u64::MAX,
+        ty: NativeFenceType::Default,
+        system: SystemWords::default(),
+    };
+    let mut data = [0; PRIVATE_DATA_SIZE];
+
+    NativeFence::create(port, &Passive::here(), &args, &mut data).unwrap()
+}
+
 #[test]
 fn fen_122_fen_123_fen_96_open_comes_after_create_and_close_before_destroy() {
     let fences = Shared::new(NativeFences::new().unwrap());
@@ -297,15 +314,7 @@ fn fen_74_monitored_values_and_interrupts_exclude_each_other() {
     let port = port.unwrap();
     let slow = Arc::new(Slow::default());
     let callbacks: Shared<dyn NativeFenceCallbacks> = slow.clone();
-    let args = CreateNativeFenceArgs {
-        id: NativeFenceId(7),
-        callbacks: &callbacks,
-        monitored_value: u64::MAX,
-        ty: NativeFenceType::Default,
-        system: SystemWords::default(),
-    };
-    let mut data = [0; PRIVATE_DATA_SIZE];
-    let fence = NativeFence::create(&port, &Passive::here(), &args, &mut data).unwrap();
+    let fence = native_fence(&port, &callbacks);
     let (current, monitored) = (word64(1), word64(u64::MAX));
 
     thread::scope(|scope| {
@@ -345,15 +354,7 @@ fn fen_107_the_words_are_elsewhere_in_each_call() {
         let port = Port::start(kmd, &class, &info()).unwrap();
         let told = Arc::new(Told::default());
         let callbacks: Shared<dyn NativeFenceCallbacks> = told.clone();
-        let args = CreateNativeFenceArgs {
-            id: NativeFenceId(7),
-            callbacks: &callbacks,
-            monitored_value: u64::MAX,
-            ty: NativeFenceType::Default,
-            system: SystemWords::default(),
-        };
-        let mut data = [0; PRIVATE_DATA_SIZE];
-        let fence = NativeFence::create(&port, &class, &args, &mut data).unwrap();
+        let fence = native_fence(&port, &callbacks);
         let is_shadow = monitored_values == MonitoredValues::Shadow;
         let mut mapped: Vec<(Box<Word64>, Box<Word64>)> = Vec::new();
         let mut current = 0;
