@@ -108,6 +108,7 @@ pub(crate) use lock;
 
 pub(crate) use crate::sys::task::kthread::{
     breathe,
+    is_alone,
     Run,
     Thread,
     Wakeup, //

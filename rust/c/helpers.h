@@ -126,6 +126,7 @@ struct task_struct *dxg_kthread_start(int (*run)(void *data), void *data, const 
 int dxg_kthread_stop(struct task_struct *task);
 void dxg_kthread_begin(void);
 void dxg_kthread_breathe(void);
+bool dxg_is_alone(void);
 void dxg_thread_wait(struct wait_queue_head *wq, const atomic_t *word, const s64 *deadline);
 struct workqueue_struct *dxg_workqueue(const char *name);
 struct workqueue_struct *dxg_ordered_workqueue(const char *name);

@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -123,6 +124,12 @@ void dxg_kthread_breathe(void)
 {
 	try_to_freeze();
 	dxg_cond_resched();
+}
+
+/* Whether no other thread wants this processor. A hint: it may change at once. */
+bool dxg_is_alone(void)
+{
+	return single_task_running() && !need_resched();
 }
 
 /*

@@ -225,6 +225,7 @@ unsafe extern "C" {
     pub fn dxg_kthread_stop(task: *mut task_struct) -> kernel::ffi::c_int;
     pub fn dxg_kthread_begin();
     pub fn dxg_kthread_breathe();
+    pub fn dxg_is_alone() -> bool;
     pub fn dxg_thread_wait(
         wq: *mut wait_queue_head,
         word: *const atomic_t,

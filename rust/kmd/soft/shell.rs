@@ -452,11 +452,15 @@ impl Shell {
 
     /// Looks at the bell for a while before the engine sleeps. What a queue has just begun to wait
     /// for often comes soon from another engine, and sleep and wake-up take longer than that. Once
-    /// for each queue that begins to wait: queues that wait for long cost nothing.
+    /// for each queue that begins to wait: queues that wait for long cost nothing. Not while others
+    /// want the processor: it may be the other engine that cannot run.
     fn linger(&self) {
         let begin = platform::now_ns();
 
-        while !self.bell.wakeup.is_rung() && platform::now_ns().saturating_sub(begin) < LINGER_NS {
+        while !self.bell.wakeup.is_rung()
+            && platform::is_alone()
+            && platform::now_ns().saturating_sub(begin) < LINGER_NS
+        {
             core::hint::spin_loop();
         }
     }

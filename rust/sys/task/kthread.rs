@@ -191,3 +191,12 @@ pub(crate) fn breathe() {
     // SAFETY: May be called by threads of the kernel wherever sleeping is allowed.
     unsafe { ffi::dxg_kthread_breathe() }
 }
+
+/// Whether no other thread wants the processor that this one is on. A hint for threads that look
+/// for something again and again before they sleep, as of now.
+///
+/// Context: any.
+pub(crate) fn is_alone() -> bool {
+    // SAFETY: May be called anywhere.
+    unsafe { ffi::dxg_is_alone() }
+}

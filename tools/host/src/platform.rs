@@ -248,7 +248,7 @@ pub(crate) use lock;
 
 pub(crate) use crate::{
     physical::{memory_end, segment_memory, PhysicalMemory, SegmentMemory},
-    thread::{breathe, thread, wakeup, BoxedWakeup, Run, Thread, Wakeup},
+    thread::{breathe, is_alone, thread, wakeup, BoxedWakeup, Run, Thread, Wakeup},
 };
 
 /// Lets a little time go by.

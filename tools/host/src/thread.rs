@@ -131,3 +131,8 @@ pub(crate) fn thread<T: Run>(adapter: u32, part: &str, body: Arc<T>) -> Option<T
 pub(crate) fn breathe() {
     std::thread::yield_now();
 }
+
+/// Whether no other thread wants the processor: the host does not say.
+pub(crate) fn is_alone() -> bool {
+    true
+}
