@@ -48,13 +48,17 @@ use super::{
         Interrupts,
         Record, //
     },
-    space::Space,
+    space::{
+        within_page,
+        Space, //
+    },
     translation::{
         Scope,
         Tlb, //
     }, //
 };
 use crate::platform::full_fence;
+use core::mem;
 
 /// A budget after which shells look whether the engine has to stop: 4096 dwords of packets, or 64
 /// KiB of transfers (GPU-41).
@@ -429,13 +433,8 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
         }
 
         let mut fields = Fields::default();
-        let mut from = self.queue.further(va, 1);
 
-        for place in fields.places(count) {
-            *place = self.space.load32(from)?;
-            from = self.queue.further(from, 1);
-        }
-        fields.rest_va = from;
+        fields.rest_va = self.load_fields(self.queue.further(va, 1), fields.places(count))?;
         fields.rest = dwords.saturating_sub(count);
         self.budget.spend(count);
 
@@ -446,6 +445,24 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
         }
         self.queue.skip(size).ok_or(Illegal::Extent)?;
         Ok(operation)
+    }
+
+    /// Loads the dwords from an address on, and returns what follows them. A ring goes round at the
+    /// border of a page only.
+    fn load_fields(&mut self, mut from: u64, mut to: &mut [u32]) -> Result<u64, FaultKind> {
+        // CAST: a few.
+        while let left @ 1.. = to.len() as u32 {
+            // OVERFLOW: a few. Dwords are aligned, so it is one at least.
+            let count = (within_page(from, left.wrapping_mul(4)) / 4).clamp(1, left);
+            let Some((now, later)) = mem::take(&mut to).split_at_mut_checked(count as usize) else {
+                break;
+            };
+
+            self.space.load32s(from, now)?;
+            from = self.queue.further(from, count);
+            to = later;
+        }
+        Ok(from)
     }
 
     /// Carries out an operation, or some of it.

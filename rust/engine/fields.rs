@@ -33,9 +33,11 @@ pub(super) struct Fields {
 
 impl Fields {
     /// The places of the first so many dwords, to be filled.
-    pub(super) fn places(&mut self, fields: u32) -> impl Iterator<Item = &mut u32> {
+    pub(super) fn places(&mut self, fields: u32) -> &mut [u32] {
         // CAST: to a wider type.
-        self.dwords.iter_mut().take(fields as usize)
+        let count = (fields as usize).min(MAX_FIELDS);
+
+        self.dwords.get_mut(..count).unwrap_or_default()
     }
 
     /// A dword by the number that it has in the specification: 1 follows the header.

@@ -61,6 +61,17 @@ pub trait Memory {
     /// One 32-bit load.
     fn load32(&self, at: Physical) -> Option<u32>;
 
+    /// 32-bit loads of dwords that follow each other in one page, one for each.
+    fn load32s(&self, at: Physical, to: &mut [u32]) -> Option<()> {
+        let mut from = at;
+
+        for place in to {
+            *place = self.load32(from)?;
+            from = from.plus(4);
+        }
+        Some(())
+    }
+
     /// One 64-bit load.
     fn load64(&self, at: Physical) -> Option<u64>;
 

@@ -40,7 +40,7 @@ fn no_memory(va: u64, write: bool) -> PageFault {
 }
 
 /// How many of some bytes are in the page of an address.
-fn within_page(va: u64, bytes: u32) -> u32 {
+pub(super) fn within_page(va: u64, bytes: u32) -> u32 {
     // CAST: at most the size of a page.
     bytes.min((PAGE_SIZE - va % PAGE_SIZE) as u32)
 }
@@ -91,6 +91,17 @@ impl<M: Memory> Space<'_, M> {
 
     pub(super) fn load32(&mut self, va: u64) -> Result<u32, PageFault> {
         self.load(va, M::load32)
+    }
+
+    /// Loads dwords that are in one page.
+    pub(super) fn load32s(&mut self, va: u64, to: &mut [u32]) -> Result<(), PageFault> {
+        match self.find(va, false)? {
+            Target::Memory(at) => self.memory.load32s(at, to).ok_or(no_memory(va, false)),
+            Target::Zero => {
+                to.fill(0);
+                Ok(())
+            }
+        }
     }
 
     pub(super) fn load64(&mut self, va: u64) -> Result<u64, PageFault> {

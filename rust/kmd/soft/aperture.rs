@@ -110,6 +110,10 @@ impl Memory for Reached<'_> {
         self.memory.load32(self.aperture.resolve(at)?)
     }
 
+    fn load32s(&self, at: Physical, to: &mut [u32]) -> Option<()> {
+        self.memory.load32s(self.aperture.resolve(at)?, to)
+    }
+
     fn load64(&self, at: Physical) -> Option<u64> {
         self.memory.load64(self.aperture.resolve(at)?)
     }

@@ -28,7 +28,8 @@ use crate::{
 use core::{
     array,
     marker::PhantomData,
-    ptr::NonNull, //
+    ptr::NonNull,
+    slice, //
 };
 use kernel::{
     ffi::c_ulong,
@@ -98,6 +99,18 @@ impl<'a> Bytes<'a> {
     }
 
     /// Copies as many bytes as both have. Where all are words of 64 or of 32 bits, each is one load
+    /// The words of 32 bits that they are.
+    fn words32(self) -> Option<&'a [Atomic<u32>]> {
+        if !self.is_words(size_of::<u32>()) {
+            return None;
+        }
+
+        let count = self.count / size_of::<u32>();
+
+        // SAFETY: As in `word64`, of all of them. An atomic has the layout of its word.
+        Some(unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), count) })
+    }
+
     /// and one store.
     fn copy(self, source: Self) {
         if self.is_words(size_of::<u64>()) && source.is_words(size_of::<u64>()) {
@@ -220,6 +233,15 @@ impl Memory for PhysicalMemory {
     }
 
     fn load64(&self, at: Physical) -> Option<u64> {
+    fn load32s(&self, at: Physical, to: &mut [u32]) -> Option<()> {
+        let words = self.bytes(at, size_of_val(to))?.words32()?;
+
+        for (place, word) in to.iter_mut().zip(words) {
+            *place = word.load(Relaxed);
+        }
+        Some(())
+    }
+
         let bytes = self.bytes(at, size_of::<u64>())?;
 
         Some(bytes.word64()?.load(Relaxed))
