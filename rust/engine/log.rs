@@ -7,7 +7,7 @@
 //! by packets too. So nothing that is read there is trusted: where an entry goes is checked against
 //! what the shell has said of the log, and not against what its header says.
 //!
-//! The entry is stored first, and then the header word that makes it one. There is no barrier
+//! The entry is stored first, and then the header word that makes it one. There is no full barrier
 //! between the two, and the entry may even come late: whoever reads the log has to ask for it
 //! (GPU-76, GPU-78).
 
@@ -173,6 +173,7 @@ impl<M: Memory> Space<'_, M> {
             next => (next, wraparounds),
         };
 
-        Ok(self.store64(log.va, (u64::from(wraparounds) << 32) | u64::from(index))?)
+        // ORDERING: releases the entry. Pairs with the barrier of UpdateNativeFenceLogs (GPU-78).
+        Ok(self.store64_release(log.va, (u64::from(wraparounds) << 32) | u64::from(index))?)
     }
 }

@@ -81,6 +81,9 @@ pub trait Memory {
     /// One 64-bit store.
     fn store64(&self, at: Physical, value: u64) -> Option<()>;
 
+    /// One 64-bit store that nobody sees before the stores that came before it.
+    fn store64_release(&self, at: Physical, value: u64) -> Option<()>;
+
     /// One 64-bit store of an entry of a log. Others may see it later than the stores that follow,
     /// until [`Memory::drain`] (GPU-78).
     fn store64_late(&self, at: Physical, value: u64) -> Option<()> {

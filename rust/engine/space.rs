@@ -116,6 +116,11 @@ impl<M: Memory> Space<'_, M> {
         self.write(va, |memory, at| memory.store64(at, value))
     }
 
+    /// A store that nobody sees before those that came before it.
+    pub(super) fn store64_release(&mut self, va: u64, value: u64) -> Result<(), PageFault> {
+        self.write(va, |memory, at| memory.store64_release(at, value))
+    }
+
     /// A store of which others may hear late, see [`Memory::store64_late`].
     pub(super) fn store64_late(&mut self, va: u64, value: u64) -> Result<(), PageFault> {
         self.write(va, |memory, at| memory.store64_late(at, value))

@@ -126,6 +126,11 @@ impl Memory for Reached<'_> {
         self.memory.store64(self.aperture.resolve(at)?, value)
     }
 
+    fn store64_release(&self, at: Physical, value: u64) -> Option<()> {
+        self.memory
+            .store64_release(self.aperture.resolve(at)?, value)
+    }
+
     fn store64_late(&self, at: Physical, value: u64) -> Option<()> {
         match self.late {
             Some(late) => late.keep(self.aperture.resolve(at)?, value),

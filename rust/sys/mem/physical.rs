@@ -39,7 +39,8 @@ use kernel::{
         atomic::{
             Atomic,
             Full,
-            Relaxed, //
+            Relaxed,
+            Release, //
         },
         Arc, //
     }, //
@@ -98,7 +99,6 @@ impl<'a> Bytes<'a> {
         Some(unsafe { Atomic::from_ptr(self.start.as_ptr().cast()) })
     }
 
-    /// Copies as many bytes as both have. Where all are words of 64 or of 32 bits, each is one load
     /// The words of 32 bits that they are.
     fn words32(self) -> Option<&'a [Atomic<u32>]> {
         if !self.is_words(size_of::<u32>()) {
@@ -111,6 +111,7 @@ impl<'a> Bytes<'a> {
         Some(unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), count) })
     }
 
+    /// Copies as many bytes as both have. Where all are words of 64 or of 32 bits, each is one load
     /// and one store.
     fn copy(self, source: Self) {
         if self.is_words(size_of::<u64>()) && source.is_words(size_of::<u64>()) {
@@ -232,7 +233,6 @@ impl Memory for PhysicalMemory {
         Some(bytes.word32()?.load(Relaxed))
     }
 
-    fn load64(&self, at: Physical) -> Option<u64> {
     fn load32s(&self, at: Physical, to: &mut [u32]) -> Option<()> {
         let words = self.bytes(at, size_of_val(to))?.words32()?;
 
@@ -242,6 +242,7 @@ impl Memory for PhysicalMemory {
         Some(())
     }
 
+    fn load64(&self, at: Physical) -> Option<u64> {
         let bytes = self.bytes(at, size_of::<u64>())?;
 
         Some(bytes.word64()?.load(Relaxed))
@@ -258,6 +259,13 @@ impl Memory for PhysicalMemory {
         let bytes = self.bytes(at, size_of::<u64>())?;
 
         bytes.word64()?.store(value, Relaxed);
+        Some(())
+    }
+
+    fn store64_release(&self, at: Physical, value: u64) -> Option<()> {
+        let bytes = self.bytes(at, size_of::<u64>())?;
+
+        bytes.word64()?.store(value, Release);
         Some(())
     }
 

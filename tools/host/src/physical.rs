@@ -8,7 +8,10 @@ use std::{
     cell::Cell,
     collections::BTreeMap,
     sync::{
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicU64,
+            Ordering::{Relaxed, Release},
+        },
         Arc, Mutex,
     },
 };
@@ -194,6 +197,11 @@ impl Memory for PhysicalMemory {
 
     fn store64(&self, at: Physical, value: u64) -> Option<()> {
         self.page(at)?.word(at, 8)?.0.store(value, Relaxed);
+        Some(())
+    }
+
+    fn store64_release(&self, at: Physical, value: u64) -> Option<()> {
+        self.page(at)?.word(at, 8)?.0.store(value, Release);
         Some(())
     }
 

@@ -146,6 +146,10 @@ impl Memory for Ram {
         Some(())
     }
 
+    fn store64_release(&self, at: Physical, value: u64) -> Option<()> {
+        self.store64(at, value)
+    }
+
     fn store64_late(&self, at: Physical, value: u64) -> Option<()> {
         if !self.is_lazy.get() {
             return self.store64(at, value);

@@ -7,120 +7,25 @@
 //! else is memory that does not change, or a page of their own. So what orders the words is what
 //! the engine does, and nothing in its surroundings.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 use loom::sync::atomic::Ordering;
 use loom::sync::Arc;
 use loom::thread;
 
 use super::program::{Program, DATA_QWORD, EQUAL};
-use crate::engine::command_processor::{Engine, Outcome};
-use crate::engine::memory::{Memory, Physical, Place, PAGE_SIZE};
-use crate::engine::page_table::{Entry, Profile};
-use crate::engine::queue::{Privilege, Progress, Queue, Submission};
-use crate::engine::shell::{Clock, Interrupts, Record};
-use crate::engine::translation::Root;
+use super::shared_words::{Runner, OWN, SHARED};
+use crate::engine::command_processor::Outcome;
+use crate::engine::queue::Progress;
+use crate::engine::shell::{Interrupts, Record};
 use crate::platform::mutation::without;
 use crate::platform::{word64, Part, Word64};
-
-/// GPU virtual addresses. A page table that leads to itself translates all of them: each page is
-/// at the address of its number.
-const SHARED: u64 = 0x1000;
-const BUFFER: u64 = 0x2000;
-const OWN: u64 = 0x3000;
-const TABLE: Physical = Physical::new(Place::Local, 0);
 
 /// The shared words: what is passed, and what says that it has been.
 const DATA: u64 = SHARED;
 const FLAG: u64 = SHARED + 8;
 
 type Words = [Word64; 2];
-
-/// The memory of one engine.
-struct Parts {
-    shared: Arc<Words>,
-    program: Vec<u32>,
-    own: RefCell<[u64; 4]>,
-}
-
-impl Parts {
-    fn shared(&self, at: Physical) -> Option<&Word64> {
-        let index = at.address.checked_sub(SHARED)? / 8;
-
-        self.shared.get(index as usize)
-    }
-
-    fn own(&self, at: Physical) -> Option<usize> {
-        let index = at.address.checked_sub(OWN)? / 8;
-
-        (index < 4).then_some(index as usize)
-    }
-}
-
-// Relaxed: the order is the engine's.
-impl Memory for Parts {
-    fn load32(&self, at: Physical) -> Option<u32> {
-        let index = at.address.checked_sub(BUFFER)? / 4;
-
-        self.program.get(index as usize).copied()
-    }
-
-    fn load64(&self, at: Physical) -> Option<u64> {
-        if at.place == Place::Local {
-            // All levels are one table of three entries.
-            return Some(match at.address / 8 {
-                0 => Entry::to(TABLE).bits(),
-                page => Entry::to(Physical::new(Place::System, page * PAGE_SIZE))
-                    .writable()
-                    .bits(),
-            });
-        }
-        if let Some(own) = self.own(at) {
-            return Some(self.own.borrow()[own]);
-        }
-        Some(self.shared(at)?.load(Ordering::Relaxed))
-    }
-
-    fn store32(&self, _: Physical, _: u32) -> Option<()> {
-        None
-    }
-
-    fn store64(&self, at: Physical, value: u64) -> Option<()> {
-        if let Some(own) = self.own(at) {
-            self.own.borrow_mut()[own] = value;
-            return Some(());
-        }
-        self.shared(at)?.store(value, Ordering::Relaxed);
-        Some(())
-    }
-
-    fn compare_exchange64(&self, at: Physical, old: u64, new: u64) -> Option<u64> {
-        let exchanged =
-            self.shared(at)?
-                .compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
-
-        Some(exchanged.unwrap_or_else(|found| found))
-    }
-
-    /// Of one word.
-    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()> {
-        assert_eq!(bytes, 8);
-        self.store64(to, self.load64(from)?)
-    }
-
-    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()> {
-        assert_eq!(bytes, 8);
-        self.store64(to, u64::from(pattern) << 32 | u64::from(pattern))
-    }
-}
-
-struct NoClock;
-
-impl Clock for NoClock {
-    fn ticks(&self) -> u64 {
-        ONES
-    }
-}
 
 /// What is stored, by packets of every kind.
 const ONES: u64 = 0x1_0000_0001;
@@ -147,37 +52,10 @@ fn run_with(
     program: &Program,
     progress: Option<Progress>,
 ) -> Option<[u64; 4]> {
-    let memory = Parts {
-        shared: shared.clone(),
-        program: program.0.clone(),
-        own: RefCell::new([0; 4]),
-    };
-    let mut engine = Engine::new(Profile::VRAM4).unwrap();
-    let mut queue = Queue::new(
-        Root {
-            table: TABLE,
-            entries: 512,
-            process: 1,
-        },
-        Privilege::Normal,
-    );
+    let mut runner = Runner::new(shared, 1, program, progress);
 
-    queue
-        .submit(Submission {
-            va: BUFFER,
-            length: program.0.len() as u32 * 4,
-            progress,
-        })
-        .unwrap();
-    match engine.step(
-        &mut queue,
-        &memory,
-        &(),
-        &mut Line(&shared[1]),
-        &NoClock,
-        4096,
-    ) {
-        Outcome::Done(_) => Some(memory.own.into_inner()),
+    match runner.step(&(), &mut Line(&shared[1])) {
+        Outcome::Done(_) => Some([0, 8, 16, 24].map(|at| runner.own(OWN + at))),
         // The other one has not come so far.
         Outcome::Blocked { .. } => None,
         outcome => panic!("{outcome:x?}"),

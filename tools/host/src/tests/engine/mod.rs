@@ -30,3 +30,5 @@ mod ring;
 mod run_list;
 #[cfg(not(loom))]
 mod translation;
+#[cfg(loom)]
+mod shared_words;
