@@ -2,6 +2,12 @@
 
 //! The status of a doorbell (GPU-20): what it says, and what may follow what.
 
+use crate::platform::{
+    full_fence,
+    store_release,
+    Word64, //
+};
+
 /// What the status says (`D3DDDI_DOORBELLSTATUS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -31,6 +37,16 @@ impl DoorbellStatus {
     pub fn word(self) -> u64 {
         // CAST: the number of the variant.
         u64::from(self as u32)
+    }
+
+    /// Says so in the word that the process looks at after it has rung. Who looks at the write
+    /// pointer next sees what a process had written that rang before it could see this (GPU-23).
+    pub fn say(self, word: &Word64) {
+        // ORDERING: release: the page was rotated before.
+        store_release(word, self.word());
+        // ORDERING: step 3 of GPU-23. Pairs with the barrier of the process, between its ring and
+        // its look at the status.
+        full_fence();
     }
 
     /// Whether rings reach the GPU.

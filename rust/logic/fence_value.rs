@@ -4,6 +4,12 @@
 //!
 //! All comparisons are unsigned over the full 64-bit range (FEN-14, FEN-31, FEN-32).
 
+use crate::platform::{
+    full_fence,
+    store_release,
+    Word64, //
+};
+
 /// MonitoredValue while there is no waiter (FEN-55).
 pub const NOBODY_WAITS: u64 = u64::MAX;
 
@@ -32,4 +38,12 @@ pub fn monitored(lowest_wanted: Option<u64>) -> u64 {
         Some(value) => value.saturating_sub(1),
         None => NOBODY_WAITS,
     }
+}
+
+/// Stores MonitoredValue, where the engines look at memory for it (FEN-73).
+pub fn store_monitored(word: &Word64, value: u64) {
+    store_release(word, value);
+    // ORDERING: between steps A3 and A4 of fences.md section 3.4. Pairs with the barrier of an
+    // engine between a store to CurrentValue and its look at MonitoredValue.
+    full_fence();
 }

@@ -20,7 +20,6 @@ use crate::{
     },
     error::DxgResult,
     logic::doorbell::DoorbellStatus,
-    platform::full_fence,
     sys::mem::{
         doorbell_pages::{
             DoorbellPages,
@@ -36,8 +35,7 @@ use kernel::{
         atomic::{
             Acquire,
             Atomic,
-            Relaxed,
-            Release, //
+            Relaxed, //
         },
         Arc, //
     }, //
@@ -115,10 +113,7 @@ impl Views {
     }
 
     fn say(&self, status: DoorbellStatus) {
-        // ORDERING: release: the page was rotated before. The barrier is that of GPU-23 (3): the
-        // KMD looks at the write pointer after the status was stored.
-        self.status.word(0).store(status.word(), Release);
-        full_fence();
+        status.say(self.status.word(0));
     }
 
     /// Shows what the KMD has answered, unless it was taken away meanwhile.

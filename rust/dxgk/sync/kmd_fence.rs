@@ -42,8 +42,8 @@ use crate::{
         vidmm::paging_process::SystemPage, //
     },
     error::DxgResult,
+    logic::fence_value,
     platform::{
-        full_fence,
         load_acquire,
         store_release,
         Word64, //
@@ -235,9 +235,8 @@ impl KmdFence {
         let result = self.call(|kmd| kmd.update_monitored_value(value, word, current_value));
 
         if result.is_err() {
-            store_release(word, value);
-            // ORDERING: as the KMD's, for an engine that is on its way out.
-            full_fence();
+            // For an engine that is on its way out.
+            fence_value::store_monitored(word, value);
         }
         self.look_at(result);
     }

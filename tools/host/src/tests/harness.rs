@@ -22,6 +22,7 @@ use std::sync::{atomic::fence, Mutex, MutexGuard};
 
 use crate::{
     logic::{
+        fence_value,
         wait_set::{Mode, WaitEnd, WaitSet},
         waiters::{
             CurrentValue, EnqueueResult, MonitoredValue, Sweep, WaitKey, WaitMap, Waiters,
@@ -133,9 +134,9 @@ impl MonitoredValue for Monitored<'_> {
     }
 
     fn store(&self, value: u64) {
-        self.word.store(value, Relaxed);
-        if self.barrier {
-            fence(SeqCst);
+        match self.barrier {
+            true => fence_value::store_monitored(self.word, value),
+            false => self.word.store(value, Relaxed),
         }
     }
 }

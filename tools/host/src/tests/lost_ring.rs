@@ -24,7 +24,10 @@ use crate::{
         doorbell::{Disconnect, DoorbellCallbacks},
     },
     kmd::soft::{listed::List, queue::Queue},
-    logic::power::Awake,
+    logic::{
+        doorbell::DoorbellStatus::{Connected, Retry},
+        power::Awake,
+    },
     platform::{load_acquire, store_release, wakeup, word64, BoxedWakeup, Shared, Word64},
 };
 
@@ -61,9 +64,6 @@ enum Page {
         posted: bool,
     },
 }
-
-const CONNECTED: u64 = 0;
-const RETRY: u64 = 2;
 
 /// A doorbell, for its engine: the pages of it.
 struct Pages(Arc<Mutex<Page>>);
@@ -116,10 +116,9 @@ impl Scene {
             missing,
             queue,
             page,
-            status: word64(if first == Page::Nothing {
-                RETRY
-            } else {
-                CONNECTED
+            status: word64(match first {
+                Page::Nothing => Retry.word(),
+                _ => Connected.word(),
             }),
             pointer: AtomicU64::new(0),
             done: word64(0),
@@ -227,14 +226,15 @@ impl Scene {
         }
     }
 
-    fn connect(&self) {
-        {
-            let mut page = self.page.lock().unwrap();
+    /// Processors find something else at the address on return. They may ring between that and the
+    /// status.
+    fn rotate(&self, page: Page) {
+        *self.page.lock().unwrap() = page;
+    }
 
-            *page = Page::Absent;
-            store_release(&self.status, CONNECTED);
-        }
-        fence(SeqCst);
+    fn connect(&self) {
+        self.rotate(Page::Absent);
+        Connected.say(&self.status);
         if self.missing != Missing::LookAfterConnect {
             self.tell(self.queue.ring());
         }
@@ -245,13 +245,8 @@ impl Scene {
             fence(SeqCst);
             self.tell(self.queue.look());
         }
-        {
-            let mut page = self.page.lock().unwrap();
-
-            *page = Page::Nothing;
-            store_release(&self.status, RETRY);
-        }
-        fence(SeqCst);
+        self.rotate(Page::Nothing);
+        Retry.say(&self.status);
         if !matches!(self.missing, Missing::LookAfterDisconnect | Missing::Order) {
             self.tell(self.queue.look());
         }
@@ -265,7 +260,7 @@ impl Scene {
         loop {
             self.ring();
             fence(SeqCst);
-            if load_acquire(&self.status) != RETRY {
+            if load_acquire(&self.status) != Retry.word() {
                 return;
             }
             self.connect_awake();
@@ -327,7 +322,10 @@ enum Other {
 
 /// Rings, and silence after the last one.
 fn silence(missing: Missing, first: Page, other: Other, rings: u64) {
-    explore_within(Some(3), move || {
+    // One less where there are more steps.
+    let bound = if other == Other::PowersDown { 2 } else { 3 };
+
+    explore_within(Some(bound), move || {
         let scene = Scene::new(missing, first, other == Other::PowersDown);
         let engine = {
             let scene = scene.clone();
