@@ -426,7 +426,8 @@ impl NativeFences {
             places.remove(current_value);
             places.remove(monitored_value);
         }
-        full_fence();
+        // A queue that has found the fence before has said that it waits for it: the lock of the
+        // places is between the two.
         self.stored(fence);
     }
 

@@ -26,7 +26,6 @@ use crate::{
     },
     platform::{
         self,
-        full_fence,
         PhysicalMemory,
         Shared,
         ShortLock, //
@@ -118,7 +117,6 @@ impl SystemSpace {
     ///
     /// Context: does not sleep.
     pub(super) fn store(&self, va: u64, value: u64) -> Option<()> {
-        full_fence();
-        self.with_word(va, |memory, at| memory.store64(at, value))
+        self.with_word(va, |memory, at| memory.store64_release(at, value))
     }
 }
