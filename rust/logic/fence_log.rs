@@ -133,11 +133,11 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Nothing has been read of a log of this kind.
-    pub fn new(ty: LogType, size: LogSize) -> Self {
+    /// Nothing has been read of a log of this kind, with so many entries, at least one.
+    pub fn new(ty: LogType, entries: u32) -> Self {
         Self {
             ty,
-            entries: size.entries().into(),
+            entries: entries.max(1).into(),
             next: 0,
             header: 0,
             last_end: 0,

@@ -102,7 +102,7 @@ impl Log {
             ty,
             pages,
             shown,
-            reader: Reader::new(ty, size),
+            reader: Reader::new(ty, size.entries()),
             header: None,
             space: space.clone(),
         })

@@ -293,7 +293,7 @@ impl NativeFences {
     }
 
     /// A new process; `None` if there is no memory. May sleep.
-    pub(super) fn add_process(&self) -> Option<u32> {
+    pub fn add_process(&self) -> Option<u32> {
         slab::insert(&self.processes, platform::shared(Places::new()?)?)
     }
 
@@ -373,7 +373,7 @@ impl NativeFences {
     }
 
     /// OpenNativeFence, in the process with this number. May sleep.
-    pub(super) fn open(
+    pub fn open(
         &self,
         cookie: NativeFenceCookie,
         process: u32,
@@ -410,7 +410,7 @@ impl NativeFences {
     }
 
     /// CloseNativeFence. Queues of the process that wait for it find that they may not. May sleep.
-    pub(super) fn close(&self, cookie: OpenNativeFenceCookie) {
+    pub fn close(&self, cookie: OpenNativeFenceCookie) {
         let removed = self.opens.lock().remove(number(cookie.0));
         let Some(removed) = removed else {
             return;

@@ -54,7 +54,7 @@ impl Log {
 
     /// Who has read so many entries.
     fn reader(&self, read: u64) -> Reader {
-        let mut reader = Reader::new(LogType::Signals, self.size);
+        let mut reader = Reader::new(LogType::Signals, self.size.entries());
 
         reader.read(self, self.header(read), |_| {});
         reader
@@ -267,7 +267,7 @@ fn gpu_84_the_rest_of_the_header_says_nothing() {
 #[test]
 fn gpu_84_entries_of_another_kind_are_counted() {
     let log = Log::at(LogSize::FIRST, 0);
-    let mut reader = Reader::new(LogType::Waits, LogSize::FIRST);
+    let mut reader = Reader::new(LogType::Waits, LogSize::FIRST.entries());
 
     log.writes(5);
     log.run(usize::MAX);

@@ -34,7 +34,7 @@ use crate::platform::{
 };
 
 /// Counts interrupts.
-struct Interrupts(Word32);
+pub(super) struct Interrupts(pub(super) Word32);
 
 impl NativeFenceCallbacks for Interrupts {
     fn signaled(&self, _: &DeviceInterrupt) {
@@ -45,14 +45,14 @@ impl NativeFenceCallbacks for Interrupts {
 }
 
 /// A fence, and the engine with a queue that waits for 1.
-struct Scene {
-    fences: Shared<NativeFences>,
-    bell: Shared<Bell>,
-    fence: NativeFenceCookie,
-    current: Word64,
-    monitored: Word64,
-    interrupts: Shared<Interrupts>,
-    lock: InterruptLock,
+pub(super) struct Scene {
+    pub(super) fences: Shared<NativeFences>,
+    pub(super) bell: Shared<Bell>,
+    pub(super) fence: NativeFenceCookie,
+    pub(super) current: Word64,
+    pub(super) monitored: Word64,
+    pub(super) interrupts: Shared<Interrupts>,
+    pub(super) lock: InterruptLock,
 }
 
 impl Scene {
@@ -60,7 +60,7 @@ impl Scene {
         Self::with(MonitoredValues::Direct)
     }
 
-    fn with(monitored_values: MonitoredValues) -> Arc<Self> {
+    pub(super) fn with(monitored_values: MonitoredValues) -> Arc<Self> {
         let bell = Bell::new().unwrap();
         let mut bells = [const { None }; ENGINES];
 
@@ -90,13 +90,13 @@ impl Scene {
     }
 
     /// UpdateMonitoredValues.
-    fn monitor(&self, update: &FenceUpdate<'_>) {
+    pub(super) fn monitor(&self, update: &FenceUpdate<'_>) {
         self.lock
             .hold(|class| self.fences.update_monitored_values(class, &[*update]))
             .unwrap();
     }
 
-    fn index(&self) -> FenceIndex {
+    pub(super) fn index(&self) -> FenceIndex {
         FenceIndex(self.fence.0 as u32)
     }
 
@@ -112,10 +112,10 @@ impl Scene {
         load_acquire(&self.current) >= 1
     }
 
-    fn update(&self, how: CurrentValueUpdate) {
+    pub(super) fn update(&self, value: u64, how: CurrentValueUpdate) {
         let update = FenceUpdate {
             fence: self.fence,
-            value: 1,
+            value,
             word: &self.current,
             current_value: &self.current,
         };
@@ -142,14 +142,14 @@ fn explore(barrier: bool, signal: fn(&Scene)) {
 
 #[test]
 fn gpu_53_a_cpu_signal_against_a_queue_that_begins_to_wait() {
-    explore(true, |scene| scene.update(CurrentValueUpdate::Store));
+    explore(true, |scene| scene.update(1, CurrentValueUpdate::Store));
 }
 
 #[test]
 fn gpu_53_a_notification_against_a_queue_that_begins_to_wait() {
     explore(true, |scene| {
         store_release(&scene.current, 1);
-        scene.update(CurrentValueUpdate::NotificationOnly);
+        scene.update(1, CurrentValueUpdate::NotificationOnly);
     });
 }
 
@@ -176,7 +176,7 @@ fn mutant_gpu_53_the_other_engine_has_no_barrier() {
 #[test]
 #[should_panic(expected = "it sleeps")]
 fn mutant_gpu_53_the_second_look_has_no_barrier() {
-    explore(false, |scene| scene.update(CurrentValueUpdate::Store));
+    explore(false, |scene| scene.update(1, CurrentValueUpdate::Store));
 }
 
 /// An engine signals 1 while the first one begins to wait for that on the CPU, and the CMP has a

@@ -4,6 +4,8 @@
 
 #[cfg(not(loom))]
 mod faults;
+#[cfg(loom)]
+mod fence_protocol;
 #[cfg(not(loom))]
 mod illegal;
 #[cfg(not(loom))]
@@ -28,7 +30,7 @@ mod properties;
 mod ring;
 #[cfg(not(loom))]
 mod run_list;
-#[cfg(not(loom))]
-mod translation;
 #[cfg(loom)]
 mod shared_words;
+#[cfg(not(loom))]
+mod translation;
