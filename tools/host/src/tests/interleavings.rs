@@ -24,7 +24,7 @@ use crate::{
         },
         waiters::BATCH,
     },
-    platform::{load_acquire, mutation::without, word64, Part},
+    platform::{load_acquire, mutation::without, word64, Part, Word64},
 };
 
 /// Explores `scene` without a bound.
@@ -473,7 +473,7 @@ fn mutant_fen_73_a_store_that_is_late_is_not_decided_again() {
 /// FEN-72: two engines and a wait that is queued between them.
 #[test]
 fn fen_72_two_engine_signals_against_a_registration() {
-    explore_within(Some(3), || {
+    explore(|| {
         let fence = Fence::new(0);
         let monitored = Arc::new(word64(NOBODY_WAITS));
         let engine = {
@@ -496,6 +496,82 @@ fn fen_72_two_engine_signals_against_a_registration() {
             assert_satisfied(wait, &[&fence]);
         }
     });
+}
+
+/// M1, M2, M8, M16: two waits against two engines, each in a thread of its own unless `by_one`,
+/// which registers both waits one after the other.
+fn two_waits_two_engines(by_one: bool) {
+    let fence = Fence::new(0);
+    let monitored = Arc::new(word64(NOBODY_WAITS));
+    let engines = [1, 2].map(|value| {
+        let (fence, monitored) = (fence.clone(), monitored.clone());
+
+        spawn(move || fence.engine_signal(&monitored, value, true))
+    });
+    let start = {
+        let (fence, monitored) = (fence.clone(), monitored.clone());
+
+        move |value| {
+            let wait = Wait::start(Any, &[(&fence, value)]);
+
+            fence.monitor(&monitored, true);
+            wait
+        }
+    };
+    let waits = if by_one {
+        [start(2), start(1)]
+    } else {
+        let other = {
+            let start = start.clone();
+
+            spawn(move || start(2))
+        };
+        let own = start(1);
+
+        [other.join().unwrap(), own]
+    };
+
+    for engine in engines {
+        engine.join().unwrap();
+    }
+    // The last store may be the lower one: then who waits for 2 has seen the other one, or waits
+    // on, and the engine knows it.
+    if fence.current() == 2 {
+        assert_satisfied(&waits[0], &[&fence]);
+    }
+    assert_satisfied_or_waits(&waits, &fence, &monitored);
+}
+
+/// FEN-80 (a), (d), (e), when nothing happens any more.
+fn assert_satisfied_or_waits(waits: &[Arc<Wait>; 2], fence: &Fence, monitored: &Word64) {
+    let left = [2, 1]
+        .into_iter()
+        .zip(waits)
+        .filter(|(_, wait)| wait.outcome().is_none())
+        .map(|(value, _)| value)
+        .min();
+
+    for (value, wait) in [2, 1].into_iter().zip(waits) {
+        match wait.outcome() {
+            Some(outcome) => assert_eq!((outcome, wait.deliveries()), (Satisfied, 1)),
+            None => assert!(fence.current() < value, "FEN-80 (a)"),
+        }
+    }
+    let wanted = left.map_or(NOBODY_WAITS, |lowest| lowest - 1);
+    assert_eq!(load_acquire(monitored), wanted, "FEN-80 (d), (e)");
+    for wait in waits.iter().filter(|wait| wait.outcome().is_none()) {
+        wait.cancel();
+    }
+}
+
+#[test]
+fn fen_71_m2_two_waits_one_after_the_other_against_two_engines() {
+    explore_within(Some(3), || two_waits_two_engines(true));
+}
+
+#[test]
+fn fen_71_m2_two_waiters_against_two_engines() {
+    explore_within(Some(2), || two_waits_two_engines(false));
 }
 
 /// FEN-85, FEN-86, M8, M14: a wait is given up, which raises MonitoredValue, while an engine stores
