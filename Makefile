@@ -63,7 +63,7 @@ miri: ## run the rules and the client crate under Miri, where a toolchain of the
 	@tools/host/check miri
 
 .PHONY: verify
-verify: ## check the protocol of native fences in Spin, herd7 (where it is) and loom
+verify: ## check the protocol of native fences in Spin, herd7 (where it is) and loom, without each barrier
 	@tools/verify/run
 
 .PHONY: fuzz

@@ -46,8 +46,6 @@ MUTANTS = [
     ("waiters.rs", "        Some(sweep)\n", "        None\n", "unit"),
     ("waiters.rs", "self.next_seq.saturating_add(1)", "self.next_seq", "unit"),
     ("waiters.rs", "        let node = self.map.take(key)?;\n", "        let _ = key;\n        let node = None::<M::Node>?;\n", "unit"),
-    ("watched.rs", "        // ORDERING: pairs with that in `look_ends`: a look that does not see the work is over here.\n        full_fence();\n", "", "loom"),
-    ("watched.rs", "        // ORDERING: see `begins`.\n        full_fence();\n", "", "loom"),
     ("watched.rs", "platform::cmpxchg(&self.0, UNWATCHED, QUEUED)", "platform::cmpxchg(&self.0, UNWATCHED, QUEUED) || true", "loom"),
     ("watched.rs", "        platform::cmpxchg(&self.0, QUEUED, LOOKS);\n", "", "loom"),
     ("watched.rs", "        platform::cmpxchg(&self.0, LOOKS, UNWATCHED);\n", "", "loom"),
@@ -223,8 +221,7 @@ MUTANTS = [
     ("allocation_lists.rs", "if one == next", "if one > next", "unit"),
     ("allocation_lists.rs", "own.is_none_or(|own| own == device)\n            && ", "", "unit"),
     ("allocation_lists.rs", "*self.0.get_or_insert(resource) == resource", "{ let _ = resource; true }", "unit"),
-    ("kmd/soft/native_fences.rs", "        // ORDERING: step 1 of GPU-53.\n        full_fence();\n", "", "loom"),
-    ("kmd/soft/native_fences.rs", "the look at MonitoredValue.\n        full_fence();\n", "the look at MonitoredValue.\n", "loom"),
+    ("engine/log.rs", "Ok(self.store64_release(log.va, (u64", "Ok(self.store64(log.va, (u64", "loom"),
     ("ddi/interrupt_lock.rs", "let _held = self.0.lock();", "let _held = 0;", "unit"),
     ("kmd/soft/native_fences.rs", "            self.copy_monitored_value(update);\n", "", "loom"),
     ("kmd/soft/native_fences.rs", "            self.look_for(class, update)?;\n", "", "loom"),
@@ -234,7 +231,7 @@ MUTANTS = [
     ("fence_log.rs", "(ahead < self.entries)", "(ahead <= self.entries)", "unit"),
     ("fence_log.rs", "        self.next = self.further(end, self.numbers() - fresh);\n", "", "unit"),
     ("fence_log.rs", "(index < self.entries).then", "(index <= self.entries).then", "unit"),
-    ("fence_log.rs", "entries: size.entries().into(),", "entries: LogSize::FIRST.entries().into(),", "unit"),
+    ("fence_log.rs", "entries: entries.max(1).into(),", "entries: LogSize::FIRST.entries().into(),", "unit"),
     ("fence_log.rs", "match self < Self::LAST {", "match true {", "unit"),
     ("fence_log.rs", "if *operation != self.ty.operation() {", "if false {", "unit"),
     ("fence_log.rs", "if entry.end < self.last_end {", "if entry.end <= self.last_end {", "unit"),
@@ -363,9 +360,6 @@ MUTANTS = [
     ("engine/command_processor/native_fences.rs", "            always_signal(&mut self.space)?;\n", "", "unit"),
     ("engine/run_list/fence_waits.rs", "        arena.set_waiting_for(fence, queues);\n        self.0 = self.0.wrapping_sub(1);", "        self.0 = self.0.wrapping_sub(1);", "unit"),
     ("engine/command_processor.rs", "if size > left {", "if size > left.saturating_add(1) {", "unit"),
-    ("engine/command_processor.rs", "        full_fence();\n        Ok(course)", "        Ok(course)", "loom"),
-    ("engine/command_processor.rs", "        full_fence();\n        match release.interrupt {", "        match release.interrupt {", "loom"),
-    ("engine/command_processor.rs", "        full_fence();\n        self.queue.retire();", "        self.queue.retire();", "loom"),
     ("engine/command_processor/native_fences.rs", "return self.space.as_system().store64(va, value);", "return self.space.store64(va, value);", "unit"),
     ("engine/command_processor.rs", "            atomic.expected = found;\n", "", "unit"),
     ("engine/command_processor.rs", "        if !self.queue.has(dwords) {", "        if false {", "unit"),
@@ -420,10 +414,9 @@ def copy_tree():
     (WORK / "tools/Cargo.toml").write_text(manifest)
 
 
-def cargo(tool, *arguments, limit=None):
-    """Runs cargo test for one tool, for so many seconds at most; true if it succeeded."""
+def environment(tool):
+    """What cargo gets for one tool."""
     environment = dict(os.environ, CARGO_TARGET_DIR=str(WORK / "target" / tool))
-    command = ["cargo", "test", "--quiet", "-p", "host"]
     if tool == "loom":
         environment.update(
             RUSTFLAGS="--cfg loom",
@@ -431,11 +424,18 @@ def cargo(tool, *arguments, limit=None):
             CARGO_PROFILE_RELEASE_CODEGEN_UNITS="16",
             CARGO_PROFILE_RELEASE_DEBUG="false",
         )
+    return environment
+
+
+def cargo(tool, *arguments, limit=None):
+    """Runs cargo test for one tool, for so many seconds at most; true if it succeeded."""
+    command = ["cargo", "test", "--quiet", "-p", "host"]
+    if tool == "loom":
         command.append("--release")
     run = subprocess.Popen(
         command + list(arguments),
         cwd=WORK / "tools",
-        env=environment,
+        env=environment(tool),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
