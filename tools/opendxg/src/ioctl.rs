@@ -57,6 +57,7 @@ unsafe impl Ioctl for Request {
 ///
 /// If the kernel accepts `code`, then `arg` and every address in the memory behind it must be
 /// something the call may read and write, or an address at which nothing is mapped.
+#[inline]
 pub(crate) unsafe fn issue(fd: BorrowedFd<'_>, code: u32, arg: *mut c_void) -> Result<i32> {
     // SAFETY: the caller vouches for the argument.
     unsafe { rustix::ioctl::ioctl(fd, Request { code, arg }) }
@@ -85,7 +86,7 @@ pub(crate) unsafe fn plain(
 /// # Safety
 ///
 /// As for [`plain`].
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn exact(
     fd: BorrowedFd<'_>,
     nr: u32,

@@ -221,6 +221,24 @@ impl Node {
     #[inline]
     pub unsafe fn call(&self, nr: u32, arg: *mut c_void, size: u32) -> Result<Status> {
         let fd = self.fd().ok_or(Errno::NXIO)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.call_by(fd, nr, arg, size) }
+    }
+
+    /// As [`Node::call`] by [`Node::fd`], for callers that have looked at it. All that is rare is
+    /// out of line, so that few instructions surround the ioctl.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Node::call`]; `fd` is that of this node.
+    #[inline(always)]
+    pub unsafe fn call_by(
+        &self,
+        fd: BorrowedFd<'_>,
+        nr: u32,
+        arg: *mut c_void,
+        size: u32,
+    ) -> Result<Status> {
         if self.is_foreign() {
             return Err(Errno::NOTTY);
         }

@@ -19,7 +19,7 @@ impl Process {
     pub const NONE: Self = Self(0);
 
     /// The calling one.
-    #[inline]
+    #[inline(always)]
     pub fn current() -> Self {
         let page = PAGE.load(Ordering::Acquire);
         let page = if page.is_null() { map() } else { page };
@@ -52,6 +52,7 @@ impl AtomicProcess {
         Self(AtomicU64::new(process.0))
     }
 
+    #[inline]
     pub(crate) fn load(&self) -> Process {
         // ORDERING: callers compare it with the current process and draw no conclusion about other
         // memory.

@@ -321,7 +321,7 @@ fn keep(registry: &Registry, suspect: Suspect) {
 }
 
 /// Whether a call can end local handles of objects.
-const fn destroys(nr: u32) -> bool {
+pub(crate) const fn destroys(nr: u32) -> bool {
     matches!(
         nr,
         DXG_NR_DESTROYALLOCATION2

@@ -73,19 +73,27 @@ fn node() -> Option<&'static Node> {
 }
 
 /// The status a C caller gets.
+#[inline]
 fn status(answer: Result<Status, Errno>) -> Status {
-    answer.unwrap_or_else(|errno| {
-        Error::Os(opendxg::Errno::from_raw_os_error(errno.raw_os_error())).status()
-    })
+    answer.unwrap_or_else(no_handler)
 }
 
-/// What every function checks first.
-fn enter(arg: *mut c_void) -> Result<&'static Node, Status> {
-    let node = node().ok_or(Status::UNSUCCESSFUL)?;
+/// The status of a call that no handler ran for.
+#[cold]
+#[inline(never)]
+fn no_handler(errno: Errno) -> Status {
+    Error::Os(opendxg::Errno::from_raw_os_error(errno.raw_os_error())).status()
+}
+
+/// What every function checks first: the node, and its descriptor.
+#[inline]
+fn enter(arg: *mut c_void) -> Result<(&'static Node, BorrowedFd<'static>), Status> {
+    let node = NODE.get().ok_or(Status::UNSUCCESSFUL)?;
+    let fd = node.fd().ok_or(Status::UNSUCCESSFUL)?;
     if arg.is_null() {
         return Err(Status::INVALID_PARAMETER);
     }
-    Ok(node)
+    Ok((node, fd))
 }
 
 /// Passes the argument on as it is.
@@ -95,18 +103,30 @@ fn enter(arg: *mut c_void) -> Result<&'static Node, Status> {
 /// `arg` is NULL or a `T` with addresses as the function's documentation asks for.
 pub(crate) unsafe fn direct<T: Argument>(arg: *mut c_void) -> Status {
     match enter(arg) {
-        Ok(node) => {
-            // SAFETY: the C caller's promise.
-            let suspects = unsafe { Suspects::of::<T>(arg) };
-            // SAFETY: as above.
-            let status = status(unsafe { node.call(T::NR, arg, T::SIZE) });
-            if let Some(suspects) = suspects {
-                suspects.check(status);
-            }
-            status
-        }
+        // SAFETY: the C caller's promise; the node says that this is its descriptor.
+        Ok((node, fd)) if !cleanup::destroys(T::NR) => unsafe {
+            status(node.call_by(fd, T::NR, arg, T::SIZE))
+        },
+        // SAFETY: as above.
+        Ok((node, fd)) => unsafe { destroying::<T>(node, fd, arg) },
         Err(refused) => refused,
     }
+}
+
+/// The rest of [`direct`] for calls that destroy something.
+///
+/// # Safety
+///
+/// As for [`direct`]; `fd` is that of the node, and `arg` is not NULL.
+unsafe fn destroying<T: Argument>(node: &Node, fd: BorrowedFd<'_>, arg: *mut c_void) -> Status {
+    // SAFETY: the C caller's promise.
+    let suspects = unsafe { Suspects::of::<T>(arg) };
+    // SAFETY: as above.
+    let status = status(unsafe { node.call_by(fd, T::NR, arg, T::SIZE) });
+    if let Some(suspects) = suspects {
+        suspects.check(status);
+    }
+    status
 }
 
 /// Passes the argument on as it is: to the descriptor in the member `handle` where the type of
