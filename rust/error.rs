@@ -109,6 +109,12 @@ statuses! {
 }
 
 impl Status {
+    /// The 32 bits.
+    pub(crate) fn number(self) -> u32 {
+        // CAST: the same bits.
+        self.0 as u32
+    }
+
     /// The 32 bits, if the call has failed. The success class also says that something is under way
     /// or that time has passed.
     pub(crate) fn failure(self) -> Option<i32> {

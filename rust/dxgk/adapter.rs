@@ -40,6 +40,7 @@ use super::{
     vidmm::{
         address_space::OnAdapter,
         all_contexts::AllContexts,
+        paging_control::PagingFile,
         paging_process::PagingProcess,
         segment::AdapterMemory, //
     }, //
@@ -216,6 +217,7 @@ pub(crate) struct Adapter {
     _reports_file: Option<ReportsFile>,
     _native_fences_file: Option<NativeFencesFile>,
     _cpu_events_file: Option<CpuEventsFile>,
+    _paging_file: Option<PagingFile>,
 }
 
 impl CountedOn for Adapter {
@@ -239,6 +241,12 @@ impl WorkItem for Adapter {
         );
         this.owner.remove_adapter(&this);
     }
+}
+
+/// Calls `step`, whose stack is not taken before.
+#[inline(never)]
+fn with_own_frame<T>(step: impl FnOnce() -> T) -> T {
+    step()
 }
 
 impl Adapter {
@@ -282,86 +290,96 @@ impl Adapter {
             callbacks: Callbacks::of(&record),
         };
         let port = Port::start(kmd, &class, &info)?;
-        let dpc = Dpc::new(&port, dpc_worker).map_err(|_| KmdError::NoMemory)?;
-        let border =
-            Border::new(options.event_path, &port, &dpc).map_err(|_| KmdError::NoMemory)?;
-        let power = Power::new(&port, &contexts, &queues).map_err(|_| KmdError::NoMemory)?;
-        let log_renewal = LogRenewal::new(&queues).map_err(|_| KmdError::NoMemory)?;
-        let (caps, features, native_fence_caps, memory) = {
-            let kmd = port.enter()?;
-            let Answers {
-                caps,
-                features,
-                native_fences,
-            } = start_rules::ask(&*kmd, &class, &record, &options.overrides)?;
-            let memory = AdapterMemory::new(&caps, native_fences.as_ref(), &*kmd, &class)?;
 
-            (caps, features, native_fences.unwrap_or_default(), memory)
-        };
-        let on = OnAdapter {
-            addresses: memory.addresses,
-            gpu_mmu: &caps.gpu_mmu,
-            contexts: &contexts,
-        };
-        // Memory is missing, to the KMD or here.
-        let paging_process = native_fence_caps
-            .map_to_gpu_system_process
-            .then(|| PagingProcess::new(&port, &on, accounts, &stats))
-            .transpose()
-            .map_err(|_| KmdError::NoMemory)?;
-        let native_interrupts = NativeInterrupts::new(
-            &fences,
-            fence_worker,
-            kind.id_of(index),
-            caps.optimized_native_fence_interrupt,
-        )
-        .map_err(|_| KmdError::NoMemory)?;
-        let native_fences_file = debugfs
-            .map(|debugfs| debugfs.native_fences_file(luid, &native_interrupts))
-            .transpose()
-            .map_err(|_| KmdError::NoMemory)?;
-        let cpu_events_file = debugfs
-            .zip(border.as_ref())
-            .map(|(debugfs, border)| debugfs.cpu_events_file(luid, border.counts()))
-            .transpose()
-            .map_err(|_| KmdError::NoMemory)?;
+        // What follows needs much stack, and so did the KMD.
+        with_own_frame(move || {
+            let dpc = Dpc::new(&port, dpc_worker).map_err(|_| KmdError::NoMemory)?;
+            let border =
+                Border::new(options.event_path, &port, &dpc).map_err(|_| KmdError::NoMemory)?;
+            let power = Power::new(&port, &contexts, &queues).map_err(|_| KmdError::NoMemory)?;
+            let log_renewal = LogRenewal::new(&queues).map_err(|_| KmdError::NoMemory)?;
+            let (caps, features, native_fence_caps, memory) = {
+                let kmd = port.enter()?;
+                let Answers {
+                    caps,
+                    features,
+                    native_fences,
+                } = start_rules::ask(&*kmd, &class, &record, &options.overrides)?;
+                let memory = AdapterMemory::new(&caps, native_fences.as_ref(), &*kmd, &class)?;
 
-        pin_arc(
-            pin_init!(Self {
-                id: kind.id_of(index),
-                luid,
-                caps,
-                native_fence_caps,
-                features,
-                port,
-                recovery <- recovery,
-                owner,
-                ended <- new_mutex!(false, "Adapter::ended"),
-                has_failed: Atomic::new(false),
-                is_ending: Atomic::new(false),
-                failing <- new_work!("Adapter::failing"),
-                memory,
-                paging_process,
-                fences,
-                native_interrupts,
-                log_renewal,
-                queues,
-                last_faults <- LastFaults::new(),
-                power,
-                contexts,
-                dpc,
-                border,
-                worker,
-                stats,
-                reports,
-                _file: file,
-                _reports_file: reports_file,
-                _native_fences_file: native_fences_file,
-                _cpu_events_file: cpu_events_file,
-            }),
-            GFP_KERNEL,
-        )
-        .map_err(|_| KmdError::NoMemory)
+                (caps, features, native_fences.unwrap_or_default(), memory)
+            };
+            let on = OnAdapter {
+                addresses: memory.addresses,
+                gpu_mmu: &caps.gpu_mmu,
+                contexts: &contexts,
+                log: &memory.log,
+            };
+            // Memory is missing, to the KMD or here.
+            let paging_process = native_fence_caps
+                .map_to_gpu_system_process
+                .then(|| PagingProcess::new(&port, &on, accounts, &stats))
+                .transpose()
+                .map_err(|_| KmdError::NoMemory)?;
+            let native_interrupts = NativeInterrupts::new(
+                &fences,
+                fence_worker,
+                kind.id_of(index),
+                caps.optimized_native_fence_interrupt,
+            )
+            .map_err(|_| KmdError::NoMemory)?;
+            let native_fences_file = debugfs
+                .map(|debugfs| debugfs.native_fences_file(luid, &native_interrupts))
+                .transpose()
+                .map_err(|_| KmdError::NoMemory)?;
+            let paging_file = debugfs
+                .map(|debugfs| debugfs.paging_file(luid, &memory.worker))
+                .transpose()
+                .map_err(|_| KmdError::NoMemory)?;
+            let cpu_events_file = debugfs
+                .zip(border.as_ref())
+                .map(|(debugfs, border)| debugfs.cpu_events_file(luid, border.counts()))
+                .transpose()
+                .map_err(|_| KmdError::NoMemory)?;
+
+            pin_arc(
+                pin_init!(Self {
+                    id: kind.id_of(index),
+                    luid,
+                    caps,
+                    native_fence_caps,
+                    features,
+                    port,
+                    recovery <- recovery,
+                    owner,
+                    ended <- new_mutex!(false, "Adapter::ended"),
+                    has_failed: Atomic::new(false),
+                    is_ending: Atomic::new(false),
+                    failing <- new_work!("Adapter::failing"),
+                    memory,
+                    paging_process,
+                    fences,
+                    native_interrupts,
+                    log_renewal,
+                    queues,
+                    last_faults <- LastFaults::new(),
+                    power,
+                    contexts,
+                    dpc,
+                    border,
+                    worker,
+                    stats,
+                    reports,
+                    _file: file,
+                    _reports_file: reports_file,
+                    _native_fences_file: native_fences_file,
+                    _cpu_events_file: cpu_events_file,
+                    _paging_file: paging_file,
+                }),
+                GFP_KERNEL,
+            )
+            .map_err(|_| KmdError::NoMemory)
+        })
     }
 
     /// Stops the KMD: nobody is inside any more, and from now on the adapter counts as removed.
@@ -402,6 +420,7 @@ impl Adapter {
     /// Context: may sleep, no locks held.
     pub(super) fn end_queues(&self) {
         self.memory.notices.changed();
+        self.memory.worker.end_holds();
         for queue in self.queues.iter() {
             queue.stop();
         }
@@ -555,6 +574,7 @@ impl Adapter {
             addresses: self.memory.addresses,
             gpu_mmu: &self.caps.gpu_mmu,
             contexts: &self.contexts,
+            log: &self.memory.log,
         }
     }
 

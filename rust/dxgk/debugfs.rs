@@ -15,7 +15,14 @@ use super::{
         Stats,
         TOTALS, //
     },
-    sync::native_interrupts::NativeInterrupts, //
+    sync::native_interrupts::NativeInterrupts,
+    vidmm::{
+        paging_control::{
+            paging_file,
+            PagingFile, //
+        },
+        paging_worker::PagingWorker, //
+    }, //
 };
 use crate::ddi::caps::Luid;
 use kernel::{
@@ -49,6 +56,7 @@ pub(crate) struct Debugfs {
     reports: Dir,
     native_fences: Dir,
     cpu_events: Dir,
+    paging: Dir,
     _totals: Pin<KBox<File<()>>>,
 }
 
@@ -64,6 +72,7 @@ impl Debugfs {
             reports: dir.subdir(c"reports"),
             native_fences: dir.subdir(c"native-fences"),
             cpu_events: dir.subdir(c"cpu-events"),
+            paging: dir.subdir(c"paging"),
             dir,
             _totals: totals,
         })
@@ -114,6 +123,15 @@ impl Debugfs {
                 .read_callback_file(&name, interrupts.clone(), &show_native_fences);
 
         KBox::pin_init(file, GFP_KERNEL)
+    }
+
+    /// The same for what its memory manager does, see `vidmm/paging_control.rs`.
+    pub(in crate::dxgk) fn paging_file(
+        &self,
+        luid: Luid,
+        worker: &Arc<PagingWorker>,
+    ) -> Result<PagingFile> {
+        paging_file(&self.paging, &file_name(luid)?, worker)
     }
 
     /// The same for its CPU events, if they go across a border.

@@ -299,7 +299,7 @@ impl Device {
             },
             GFP_KERNEL_ACCOUNT,
         )?;
-        let paging = DeviceQueues::new(&adapter.memory.worker)?;
+        let paging = DeviceQueues::new(&adapter.memory.worker, process.id)?;
 
         Ok(pin_arc(
             pin_init!(Self {

@@ -88,6 +88,7 @@ impl GpuProcess {
         let class = Passive::here();
         let (kmd, space) = AddressSpace::with_process(
             &adapter.to_space(),
+            id.0,
             holder.clone(),
             offered,
             |addresses| match &adapter.border {

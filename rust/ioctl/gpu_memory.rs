@@ -142,12 +142,10 @@ pub(super) fn make_resident(
 /// D3DKMTEvict (0x1e): counts each mention back, all or none (MEM-23). The process is never over
 /// its budget, so there is nothing left to trim.
 pub(super) fn evict(call: Call<'_>, args: &mut D3DKMT_EVICT) -> DxgResult<impl Commit> {
-    call.process.handles.running_device(args.hDevice)?;
-
+    let device = call.process.handles.running_device(args.hDevice)?;
     let count = paging_rules::check_evict(args.NumAllocations, args.AllocationList, args.Flags)?;
     let list = read_list(call, args.hDevice, args.AllocationList, count)?;
-
-    let evicted = Evicted::new(list, args.Flags)?;
+    let evicted = Evicted::new(device, list, args.Flags)?;
 
     args.NumBytesToTrim = 0;
     Ok(evicted)

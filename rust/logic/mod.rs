@@ -44,6 +44,8 @@ pub(crate) mod notice_rules;
 pub(crate) mod offer_rules;
 pub(crate) mod open_rules;
 pub(crate) mod page_levels;
+pub(crate) mod paging_log;
+pub(crate) mod paging_ring;
 pub(crate) mod paging_rules;
 pub(crate) mod power;
 mod promises;

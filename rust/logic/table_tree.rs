@@ -60,6 +60,30 @@ pub struct Update<'a> {
     pub evicted: bool,
     /// That of the client's call.
     pub driver_protection: u64,
+    /// What the first one shows, or would.
+    pub shows: Shows,
+}
+
+/// A place in an allocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shows {
+    /// The number of the allocation; 0 is none.
+    pub allocation: u64,
+    /// Bytes from its start.
+    pub offset: u64,
+}
+
+impl Shows {
+    /// What the page shows that is so many pages further on.
+    pub fn further(self, pages: u64) -> Self {
+        match self.allocation {
+            0 => self,
+            allocation => Self {
+                allocation,
+                offset: self.offset.saturating_add(pages.saturating_mul(PAGE)),
+            },
+        }
+    }
 }
 
 /// The tables of an address space, with all that their changes need.
@@ -156,6 +180,8 @@ pub struct Pages {
     pub evicted: bool,
     /// That of the client's call.
     pub driver_protection: u64,
+    /// What the first one shows, or would.
+    pub shows: Shows,
 }
 
 /// What their entries are.
@@ -307,6 +333,7 @@ impl TableTree {
             initial: why == Clear::New,
             evicted: why == Clear::Moves,
             driver_protection: 0,
+            shows: Shows::default(),
         };
 
         self.begin(tables);
@@ -330,6 +357,7 @@ impl TableTree {
             initial: false,
             evicted: false,
             driver_protection: 0,
+            shows: Shows::default(),
         };
 
         self.begin(tables);
@@ -409,6 +437,7 @@ impl TableTree {
                 initial: false,
                 evicted: false,
                 driver_protection: 0,
+                shows: Shows::default(),
             };
 
             tables.update(new, &update);
@@ -616,6 +645,7 @@ impl TableTree {
                     initial: false,
                     evicted: pages.evicted,
                     driver_protection: pages.driver_protection,
+                    shows: pages.shows.further(page.saturating_sub(pages.first)),
                 };
 
                 tables.update(leaf, &update);

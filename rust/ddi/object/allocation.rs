@@ -69,6 +69,11 @@ impl Allocation {
         })
     }
 
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.id.0
+    }
+
     /// NotifyAllocationEnd, if the KMD has asked for it; not a second time. The last strong
     /// reference is gone, and the bytes are still there (RES-75).
     pub fn notify_end(&self, class: &Passive) {

@@ -223,7 +223,8 @@ impl Allocation {
             Bytes::Known(storage) => (Some(storage), None),
             Bytes::Unsized(bytes) => (None, Some(bytes)),
         };
-        let memory = AllocationMemory::new(kmd, storage.clone(), site, size, priority)?;
+        let log = &adapter.memory.log;
+        let memory = AllocationMemory::new(kmd, storage.clone(), site, size, priority, log)?;
 
         pin_arc(
             pin_init!(Self {

@@ -459,17 +459,21 @@ impl PinnedStorage {
 }
 
 impl PinnedStorage {
-    /// Lets the storage move from here on. The pages are used no longer.
-    pub(in crate::dxgk) fn unpin(&self) {
-        if self.is_pinned.xchg(false, Full) {
+    /// Lets the storage move from here on. The pages are used no longer. False if this was called
+    /// before.
+    pub(in crate::dxgk) fn unpin(&self) -> bool {
+        let was_pinned = self.is_pinned.xchg(false, Full);
+
+        if was_pinned {
             self.storage.memory.unpin();
         }
+        was_pinned
     }
 }
 
 impl Drop for PinnedStorage {
     fn drop(&mut self) {
-        self.unpin();
+        let _was_pinned = self.unpin();
     }
 }
 

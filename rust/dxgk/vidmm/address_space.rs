@@ -25,6 +25,10 @@ use super::{
     fence_pages::FencePages,
     idle::IdleList,
     page_tables::PageTables,
+    paging_log::{
+        LogAbout,
+        PagingLog, //
+    },
     ranges::RangeTree,
     resident_in::ResidentIn, //
 };
@@ -53,6 +57,11 @@ use crate::{
         kept_pages::Division,
         kmd_ranges::KmdRanges,
         page_levels::Levels,
+        paging_log::{
+            Action,
+            Kind,
+            Operation, //
+        },
         paging_rules::GROUPS,
         table_tree::Rules, //
     },
@@ -89,6 +98,8 @@ pub(in crate::dxgk) struct OnAdapter<'a> {
     pub(in crate::dxgk) gpu_mmu: &'a GpuMmuCaps,
     /// All contexts.
     pub(in crate::dxgk) contexts: &'a Arc<AllContexts>,
+    /// What the memory manager does there.
+    pub(in crate::dxgk) log: &'a Arc<PagingLog>,
 }
 
 /// The GPU addresses of a process on one adapter.
@@ -110,12 +121,13 @@ pub(crate) struct AddressSpace {
 
 impl AddressSpace {
     /// A process by `create`, which is CreateProcess, with an address space in which is only what
-    /// the KMD reserves. What it takes is charged to `holder`. `None` if the adapter has no GPU
-    /// addresses.
+    /// the KMD reserves. What it takes is charged to `holder`; the log calls it `id`. `None` if the
+    /// adapter has no GPU addresses.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn with_process(
         on: &OnAdapter<'_>,
+        id: u64,
         holder: Arc<Holder>,
         offered: &Arc<IdleList>,
         create: impl FnOnce(&mut dyn ReserveAddresses) -> KmdResult<Arc<object::Process>>,
@@ -124,9 +136,17 @@ impl AddressSpace {
             return Ok((create(&mut NoAddresses)?, None));
         };
         let mut ranges = KmdRanges::new(&levels, division.clients);
+        let log = LogAbout::process(on.log, id);
+
+        log.write(|| Action {
+            kind: Kind::Ddi,
+            operation: Operation::CreateProcess,
+            ..Action::default()
+        });
+
         let kmd = create(&mut ranges)?;
         let offered = offered.clone();
-        let space = Self::new(on, (levels, division), kmd.clone(), holder, offered)?;
+        let space = Self::new(on, (levels, division), kmd.clone(), holder, offered, log)?;
 
         for range in ranges.iter() {
             space.reserve_for_kmd(&range)?;
@@ -141,9 +161,10 @@ impl AddressSpace {
         kmd: Arc<object::Process>,
         holder: Arc<Holder>,
         offered: Arc<IdleList>,
+        log: LogAbout,
     ) -> DxgResult<Arc<Self>> {
         let rules = Rules::new(on.gpu_mmu);
-        let (tables, contexts) = PageTables::new(levels, rules, kmd, holder)?;
+        let (tables, contexts) = PageTables::new(levels, rules, kmd, holder, log)?;
         let joined = on.contexts.join(&contexts)?;
 
         Ok(pin_arc(

@@ -7,7 +7,10 @@
 //! and goes back with the last reference. Only as much of the aperture is used as it may show at a
 //! time.
 
-use super::idle::IdleList;
+use super::{
+    idle::IdleList,
+    paging_log::PagingLog, //
+};
 use crate::{
     ddi::{
         class::Passive,
@@ -28,6 +31,10 @@ use crate::{
     error::{
         DxgResult,
         Status, //
+    },
+    logic::paging_log::{
+        Action,
+        Operation, //
     },
     sys::mem::{
         blocks::{
@@ -62,13 +69,18 @@ pub(crate) struct Aperture {
     dummy: ValuePage,
     /// What is shown and could give way.
     pub(super) idle: Arc<IdleList>,
+    log: Arc<PagingLog>,
 }
 
 impl Aperture {
     /// The aperture with this id, which shows nothing.
     ///
     /// Context: may sleep.
-    pub(super) fn new(id: u32, descriptor: &SegmentDescriptor) -> KmdResult<Arc<Self>> {
+    pub(super) fn new(
+        id: u32,
+        descriptor: &SegmentDescriptor,
+        log: &Arc<PagingLog>,
+    ) -> KmdResult<Arc<Self>> {
         let limit = descriptor.commit_limit.min(descriptor.size);
         let aperture = Self {
             id,
@@ -77,6 +89,7 @@ impl Aperture {
                 .map_err(|_| KmdError::InvalidParameter)?,
             dummy: ValuePage::new().map_err(|_| KmdError::NoMemory)?,
             idle: IdleList::new().map_err(|_| KmdError::NoMemory)?,
+            log: log.clone(),
         };
 
         Arc::new(aperture, GFP_KERNEL).map_err(|_| KmdError::NoMemory)
@@ -146,6 +159,7 @@ impl ShownRange {
         // CAST: a usize fits 64 bits.
         let count = self.range.count as usize;
         let class = Passive::here();
+        let batch = self.aperture.log.batch();
 
         for first in (0..count).step_by(MAX_APERTURE_PAGES) {
             let mut addresses = [0; MAX_APERTURE_PAGES];
@@ -164,6 +178,17 @@ impl ShownRange {
             let at = self.range.first.saturating_add(page);
             let addresses = addresses.get(..ready).unwrap_or_default();
 
+            self.aperture.log.write(|| Action {
+                operation: Operation::MapApertureSegment,
+                batch,
+                object: self.kmd.id(),
+                start: page,
+                // CAST: as above.
+                count: ready as u64,
+                segment: self.range.segment,
+                offset: at.saturating_mul(PageSize::Kib4.bytes()),
+                ..Action::default()
+            });
             self.kmd
                 .map_aperture(&class, (self.range.segment, at), page, addresses);
             // CAST: as above.
@@ -185,6 +210,15 @@ impl ShownRange {
             };
             let dummy = self.aperture.dummy.physical();
 
+            self.aperture.log.write(|| Action {
+                operation: Operation::UnmapApertureSegment,
+                batch: self.aperture.log.batch(),
+                object: self.kmd.id(),
+                count: range.count,
+                segment: range.segment,
+                offset: range.first.saturating_mul(PageSize::Kib4.bytes()),
+                ..Action::default()
+            });
             self.kmd.unmap_aperture(&Passive::here(), &range, dummy);
         }
     }

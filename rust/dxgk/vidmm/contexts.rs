@@ -6,6 +6,7 @@
 //! LOCK: `state` is a mutex, inside `AddressSpace::state` and `AllContexts::state`; SuspendContext,
 //! ResumeContext and SetRootPageTable are called under it. Contexts are dropped without it.
 
+use super::paging_log::LogAbout;
 use crate::{
     ddi::{
         class::Passive,
@@ -17,6 +18,11 @@ use crate::{
         paging::RootPageTable, //
     },
     error::DxgResult,
+    logic::paging_log::{
+        Action,
+        Kind,
+        Operation, //
+    },
     sys::alloc::{
         pin_arc,
         tree_node, //
@@ -62,6 +68,7 @@ pub(super) enum Why {
 #[pin_data]
 pub(super) struct Contexts {
     suspensions: Arc<Suspensions>,
+    log: LogAbout,
     #[pin]
     state: Mutex<State>,
 }
@@ -79,12 +86,17 @@ impl Contexts {
     /// None, of a process whose page tables begin there.
     ///
     /// Context: may sleep.
-    pub(super) fn new(process: &Arc<object::Process>, root: RootPageTable) -> DxgResult<Arc<Self>> {
+    pub(super) fn new(
+        process: &Arc<object::Process>,
+        root: RootPageTable,
+        log: &LogAbout,
+    ) -> DxgResult<Arc<Self>> {
         let suspensions = Suspensions::new(process)?;
 
         Ok(pin_arc(
             pin_init!(Self {
                 suspensions,
+                log: log.clone(),
                 state <- new_mutex!(
                     State {
                         root,
@@ -123,6 +135,7 @@ impl Contexts {
         let mut class = Passive::here();
         let mut state = self.state.lock();
 
+        self.log_root(id, &state.root);
         if let Err(error) = kmd.set_root_page_table(&class, &state.root) {
             drop(state);
             drop(node);
@@ -161,6 +174,7 @@ impl Contexts {
                 id,
                 members.map(|member| (&*member.kmd, &*member.suspension)),
             );
+            self.log_change(Kind::Suspend);
         }
         // CAST: the bit of the variant.
         state.suspended_for |= why as u8;
@@ -178,6 +192,7 @@ impl Contexts {
         if before != 0 && state.suspended_for == 0 {
             let members = state.members.values();
 
+            self.log_change(Kind::Resume);
             self.suspensions
                 .resume(&mut Passive::here(), members.map(|member| &*member.kmd));
         }
@@ -191,9 +206,31 @@ impl Contexts {
         let mut state = self.state.lock();
 
         state.root = root;
-        for member in state.members.values() {
+        for (id, member) in state.members.iter() {
+            self.log_root(*id, &root);
             member.kmd.move_root_page_table(&class, &root);
         }
+    }
+
+    /// All of them are suspended, or about to be resumed.
+    fn log_change(&self, kind: Kind) {
+        self.log.write(|| Action {
+            kind,
+            ..Action::default()
+        });
+    }
+
+    /// SetRootPageTable of the context with this id.
+    fn log_root(&self, id: u64, root: &RootPageTable) {
+        self.log.write(|| Action {
+            kind: Kind::Ddi,
+            operation: Operation::SetRootPageTable,
+            object: id,
+            count: root.entries.into(),
+            segment: root.segment,
+            offset: root.address,
+            ..Action::default()
+        });
     }
 
     fn leave(&self, id: u64) {

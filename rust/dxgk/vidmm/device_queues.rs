@@ -29,11 +29,18 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::paging_rules::{
-        next_queue,
-        Candidate,
-        Priority,
-        MAX_QUEUED, //
+    logic::{
+        paging_log::{
+            self,
+            Action,
+            Kind, //
+        },
+        paging_rules::{
+            next_queue,
+            Candidate,
+            Priority,
+            MAX_QUEUED, //
+        }, //
     },
     sys::{
         alloc::{
@@ -85,6 +92,14 @@ impl Operation {
         };
 
         list.saturating_add(size_of::<Left>())
+    }
+
+    /// What the log calls it.
+    fn logged(&self) -> paging_log::Operation {
+        match self {
+            Self::Done => paging_log::Operation::Nothing,
+            Self::Finish(_) => paging_log::Operation::MakeResident,
+        }
     }
 
     /// Context: may sleep, no locks held. False if it failed.
@@ -234,18 +249,21 @@ impl State {
 /// The paging queues of a device.
 #[pin_data]
 pub(crate) struct DeviceQueues {
+    /// The process of the device, in the log.
+    process: u64,
     worker: Arc<PagingWorker>,
     #[pin]
     state: SpinLock<State>,
 }
 
 impl DeviceQueues {
-    /// None, of a device on the adapter with this worker.
-    pub(crate) fn new(worker: &Arc<PagingWorker>) -> Result<Arc<Self>, AllocError> {
+    /// None, of a device of this process on the adapter with this worker.
+    pub(crate) fn new(worker: &Arc<PagingWorker>, process: u64) -> Result<Arc<Self>, AllocError> {
         let place = tree_place()?;
 
         pin_arc(
             pin_init!(Self {
+                process,
                 worker: worker.clone(),
                 state <- new_spinlock!(
                     State {
@@ -328,6 +346,7 @@ impl DeviceQueues {
             _charge: QueuedCharge::new(account, operation.bytes())?,
             operation,
         };
+        let operation = left.operation.logged();
         let place = tree_place()?;
         let mut state = self.state.lock();
         let waiting = state.queue(queue.id)?;
@@ -347,6 +366,20 @@ impl DeviceQueues {
         let _nothing = waiting.operations.insert(place.into_node(value, left));
 
         queue.begun.store(begun.wrapping_add(1), Relaxed);
+        // The worker has it only behind these.
+        for (kind, operation) in [
+            (Kind::FenceId, paging_log::Operation::None),
+            (Kind::Queue, operation),
+        ] {
+            self.worker.log.write(|| Action {
+                kind,
+                operation,
+                process: self.process,
+                queue: queue.id,
+                value,
+                ..Action::default()
+            });
+        }
         if let Some(place) = state.place.take() {
             self.worker.add(place, self.clone());
         }
@@ -412,10 +445,20 @@ impl Served for DeviceQueues {
         };
         // It is charged as long as it runs.
         let Left { operation, _charge } = left;
+        let log = &self.worker.log;
 
-        if !operation.run() {
-            queue.owner.clone().out_of_memory();
-        }
+        log.serve(queue.id, value, || {
+            if !operation.run() {
+                queue.owner.clone().out_of_memory();
+            }
+        });
+        log.write(|| Action {
+            kind: Kind::Signal,
+            process: self.process,
+            queue: queue.id,
+            value,
+            ..Action::default()
+        });
         // It goes up only; after a failure it is at the end already.
         let _rewind = queue.fence.signal(value, false);
         let mut state = self.state.lock();

@@ -9,9 +9,12 @@
 //!
 //! A table that is taken out is freed behind the next flush: an engine may look at it until then.
 
-use super::contexts::{
-    Contexts,
-    Why, //
+use super::{
+    contexts::{
+        Contexts,
+        Why, //
+    },
+    paging_log::LogAbout, //
 };
 use crate::{
     ddi::{
@@ -21,6 +24,7 @@ use crate::{
             TableUpdate, //
         },
         paging::{
+            Entries,
             PageEntry,
             PageSize,
             PageTableEntry,
@@ -37,11 +41,18 @@ use crate::{
     logic::{
         gpu_ranges::PAGE,
         page_levels::Levels,
+        paging_log::{
+            self,
+            Action,
+            Kind,
+            Operation, //
+        },
         table_tree::{
             Content,
             Key,
             Pages,
             Rules,
+            Shows,
             TableTree,
             Tables,
             Update,
@@ -58,6 +69,7 @@ use crate::{
         work, //
     }, //
 };
+use core::cell::Cell;
 use kernel::{
     prelude::*,
     rbtree::RBTree,
@@ -104,6 +116,9 @@ struct Store {
     count: usize,
     /// Out of use, until the next flush.
     dead: Option<KBox<Table>>,
+    log: LogAbout,
+    /// The number of the change that is being made; 0 between two of them.
+    batch: Cell<u64>,
 }
 
 /// The page tables of one address space. The owner has a lock around it, so that nobody else
@@ -114,6 +129,19 @@ pub(super) struct PageTables {
 }
 
 impl Store {
+    /// Writes a record of the change that is being made.
+    fn write(&self, action: impl FnOnce() -> Action) {
+        self.log.write(|| {
+            if self.batch.get() == 0 {
+                self.batch.set(self.log.log.batch());
+            }
+            Action {
+                batch: self.batch.get(),
+                ..action()
+            }
+        });
+    }
+
     /// Frees what is out of use.
     fn bury(&mut self) {
         let mut dead = self.dead.take();
@@ -121,6 +149,11 @@ impl Store {
         // One after the other, so that a long list is not dropped by a deep recursion.
         while let Some(mut table) = dead {
             dead = table.next.take();
+            self.write(|| Action {
+                kind: Kind::PtFree,
+                offset: table.page.physical(),
+                ..Action::default()
+            });
         }
     }
 
@@ -186,12 +219,21 @@ impl Tables for Store {
             next: None,
             _paid: paid,
         };
+        let offset = table.page.physical();
         let node = tree_node(key, KBox::new(table, GFP_KERNEL_ACCOUNT)?)?;
 
         // There is no such table.
         let _nothing = self.tables.insert(node);
 
         self.count += 1;
+        self.write(|| Action {
+            kind: Kind::PtCreate,
+            level: key.level,
+            start: key.number,
+            segment: SYSTEM_MEMORY,
+            offset,
+            ..Action::default()
+        });
         Ok(())
     }
 
@@ -225,19 +267,23 @@ impl Tables for Store {
         let Some(table) = self.tables.get(&key) else {
             return;
         };
-        let update = TableUpdate {
-            level: key.level,
-            table: table.page.words(),
-            page_size: update.page_size,
-            start: update.start,
-            entries: update.entries,
-            initial_update: update.initial,
-            notify_eviction: update.evicted,
-            driver_protection: update.driver_protection,
-            address: update.address,
-        };
+        let class = Passive::here();
 
-        self.kmd.update_page_table(&Passive::here(), &update);
+        self.write(|| recorded(key.level, update));
+        self.kmd.update_page_table(
+            &class,
+            &TableUpdate {
+                level: key.level,
+                table: table.page.words(),
+                page_size: update.page_size,
+                start: update.start,
+                entries: update.entries,
+                initial_update: update.initial,
+                notify_eviction: update.evicted,
+                driver_protection: update.driver_protection,
+                address: update.address,
+            },
+        );
         work::breathe();
     }
 
@@ -282,6 +328,12 @@ impl Tables for Store {
     }
 
     fn flush(&mut self, first: u64, last: u64) {
+        self.write(|| Action {
+            operation: Operation::FlushTlb,
+            address: first,
+            size: last.saturating_sub(first),
+            ..Action::default()
+        });
         self.kmd.flush_tlb(&Passive::here(), first, last);
         self.bury();
     }
@@ -295,6 +347,45 @@ impl Tables for Store {
     }
 }
 
+/// What a record says of an update.
+fn recorded(level: u32, update: &Update<'_>) -> Action {
+    let first = update.entries.iter().next().unwrap_or_default();
+    let flag = |is_set, flag| if is_set { flag } else { 0 };
+    let mut flags = flag(update.initial, paging_log::INITIAL_UPDATE)
+        | flag(update.evicted, paging_log::NOTIFY_EVICTION)
+        | flag(
+            matches!(update.entries, Entries::Repeat(..)),
+            paging_log::REPEAT,
+        )
+        | flag(update.page_size == PageSize::Kib64, paging_log::PAGES_64KB);
+    let (segment, offset) = match first {
+        PageTableEntry::Page(page) => {
+            flags |= paging_log::VALID;
+            (page.segment, page.address)
+        }
+        PageTableEntry::Zero => {
+            flags |= paging_log::ZERO;
+            (0, 0)
+        }
+        PageTableEntry::Invalid => (0, 0),
+    };
+
+    Action {
+        operation: Operation::UpdatePageTable,
+        object: update.shows.allocation,
+        level,
+        start: update.start.into(),
+        // CAST: a usize fits 64 bits.
+        count: update.entries.count() as u64,
+        segment,
+        offset,
+        source: update.shows.offset,
+        address: update.address,
+        flags,
+        ..Action::default()
+    }
+}
+
 impl PageTables {
     /// A root in which nothing is, and the contexts that will use it: none yet.
     ///
@@ -304,6 +395,7 @@ impl PageTables {
         rules: Rules,
         kmd: Arc<object::Process>,
         holder: Arc<Holder>,
+        log: LogAbout,
     ) -> DxgResult<(Self, Arc<Contexts>)> {
         let mut store = Store {
             kmd,
@@ -312,13 +404,16 @@ impl PageTables {
             tables: RBTree::new(),
             count: 0,
             dead: None,
+            log,
+            batch: Cell::new(0),
         };
         let mut tree = TableTree::new(levels, rules, &mut store)?;
 
         tree.finish(&mut store, 0, 0);
+        store.batch.set(0);
 
         let root = store.root_at(tree.root(), tree.root_entries());
-        let contexts = Contexts::new(&store.kmd, root)?;
+        let contexts = Contexts::new(&store.kmd, root, &store.log)?;
 
         store.contexts = Some(contexts.clone());
         Ok((Self { tree, store }, contexts))
@@ -379,6 +474,7 @@ impl PageTables {
             were_valid: was_valid,
             evicted: false,
             driver_protection: 0,
+            shows: Shows::default(),
         };
 
         self.write(&page, Content::All(entry));
@@ -392,6 +488,7 @@ impl PageTables {
     /// As [`TableTree::finish`]: the end of every change.
     pub(super) fn finish(&mut self, first: u64, end: u64) {
         self.tree.finish(&mut self.store, first, end);
+        self.store.batch.set(0);
     }
 }
 

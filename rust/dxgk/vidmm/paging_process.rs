@@ -57,6 +57,7 @@ use crate::{
         DxgResult,
         Status, //
     },
+    logic::paging_log::PAGING_PROCESS,
     sys::{
         alloc::{
             pin_arc,
@@ -109,10 +110,13 @@ impl PagingProcess {
         let class = Passive::here();
         let holder = Holder::new(accounts.of_caller()?).map_err(DxgError::from_errno)?;
         let id = ProcessId(next_id());
-        let (process, space) =
-            AddressSpace::with_process(on, holder, &IdleList::new()?, |addresses| {
-                object::Process::create_system(port, &class, id, addresses)
-            })?;
+        let (process, space) = AddressSpace::with_process(
+            on,
+            PAGING_PROCESS,
+            holder,
+            &IdleList::new()?,
+            |addresses| object::Process::create_system(port, &class, id, addresses),
+        )?;
         let space = space.ok_or(Status::NOT_SUPPORTED)?;
         let device = object::Device::create(&process, &class, DeviceId(next_id()))?;
         let suspension = space.suspension()?;

@@ -28,7 +28,14 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::paging_rules::Priority, //
+    logic::{
+        paging_log::{
+            Action,
+            Kind,
+            Operation as Logged, //
+        },
+        paging_rules::Priority, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -123,6 +130,21 @@ impl PagingQueue {
             return Err(Status::INVALID_PARAMETER.into());
         }
         self.device.check()
+    }
+
+    /// A MakeResident of so many allocations has this result, and this value says when it is done.
+    pub(super) fn log_made_resident(&self, count: usize, status: Status, value: u64) {
+        self.device.adapter.memory.log.write(|| Action {
+            kind: Kind::Return,
+            operation: Logged::MakeResident,
+            process: self.device.process.id,
+            queue: self.id(),
+            value,
+            // CAST: a usize fits 64 bits.
+            count: count as u64,
+            status: status.number(),
+            ..Action::default()
+        });
     }
 
     /// Leaves an operation to the worker, see `DeviceQueues::submit`.

@@ -6,8 +6,12 @@
 //! So nobody who fills queues delays another device by more than one operation. Which queue of a
 //! device it is says `logic::paging_rules::next_queue`.
 //!
+//! Root may hold it for tests: then it begins no operation until it is released, or the adapter is
+//! removed (MEM-107).
+//!
 //! LOCK: `ready` is a leaf, inside `DeviceQueues::state`.
 
+use super::paging_log::PagingLog;
 use crate::sys::{
     alloc::pin_arc,
     work, //
@@ -49,11 +53,17 @@ struct Ready {
     devices: RBTree<u64, Arc<dyn Served>>,
     /// The last turn that was given out.
     turn: u64,
+    /// Nothing is begun.
+    is_held: bool,
+    /// It cannot be held any more.
+    has_ended: bool,
 }
 
 /// The worker of an adapter.
 #[pin_data]
 pub(crate) struct PagingWorker {
+    /// What it does, and others on this adapter.
+    pub(super) log: Arc<PagingLog>,
     #[pin]
     ready: SpinLock<Ready>,
     #[pin]
@@ -66,13 +76,16 @@ impl_has_work! {
 
 impl PagingWorker {
     /// A worker with nothing to do.
-    pub(super) fn new() -> Result<Arc<Self>, AllocError> {
+    pub(super) fn new(log: Arc<PagingLog>) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
+                log,
                 ready <- new_spinlock!(
                     Ready {
                         devices: RBTree::new(),
                         turn: 0,
+                        is_held: false,
+                        has_ended: false,
                     },
                     "PagingWorker::ready"
                 ),
@@ -94,6 +107,33 @@ impl PagingWorker {
         let _nothing = ready.devices.insert(place.into_node(turn, device));
 
         drop(ready);
+        self.wake();
+    }
+
+    /// It begins no operation until [`PagingWorker::release`].
+    pub(super) fn hold(&self) {
+        let mut ready = self.ready.lock();
+
+        ready.is_held = !ready.has_ended;
+    }
+
+    /// It goes on, if it was held.
+    ///
+    /// Context: no locks held.
+    pub(super) fn release(self: &Arc<Self>) {
+        self.ready.lock().is_held = false;
+        self.wake();
+    }
+
+    /// The adapter is removed: it goes on, and is not held again.
+    ///
+    /// Context: no locks held.
+    pub(in crate::dxgk) fn end_holds(self: &Arc<Self>) {
+        self.ready.lock().has_ended = true;
+        self.release();
+    }
+
+    fn wake(self: &Arc<Self>) {
         // It fails only if it is queued already.
         let _queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());
     }
@@ -101,6 +141,11 @@ impl PagingWorker {
     /// The device whose turn it is, and the memory for its next place.
     fn next(&self) -> Option<(ReadyPlace, Arc<dyn Served>)> {
         let mut ready = self.ready.lock();
+
+        if ready.is_held {
+            return None;
+        }
+
         let first = ready.devices.cursor_front_mut()?;
         let device = first.current().1.clone();
 

@@ -5,7 +5,8 @@
 use super::{
     aperture::ShownRange,
     idle::IdleList,
-    segment::LocalPages, //
+    pinned_pages::PinnedPages, //
+    segment::LocalPages,
 };
 use crate::{
     ddi::{
@@ -16,10 +17,7 @@ use crate::{
         },
         segments::SYSTEM_MEMORY, //
     },
-    dxgk::memory::storage::{
-        PinnedStorage,
-        Storage, //
-    },
+    dxgk::memory::storage::PinnedStorage,
     error::{
         DxgError,
         DxgResult, //
@@ -31,16 +29,13 @@ use crate::{
         work, //
     }, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
 
 /// Pages that stay where they are.
 #[derive(Clone)]
 pub(super) enum Placement {
     /// Pages of system memory, and the part of the aperture that shows them.
-    System(Arc<PinnedStorage>, Option<Arc<ShownRange>>),
+    System(Arc<PinnedPages>, Option<Arc<ShownRange>>),
     /// Pages of a segment, and what keeps the bytes there.
     Local(Arc<LocalPages>, Arc<PinnedStorage>),
 }
@@ -58,7 +53,9 @@ impl Placement {
                 }
                 pinned.unpin();
             }
-            Self::Local(_, pinned) => pinned.unpin(),
+            Self::Local(_, pinned) => {
+                let _was_pinned = pinned.unpin();
+            }
         }
     }
 
@@ -92,6 +89,7 @@ impl Placement {
         let index = mapping.offset as usize;
         let place = match self {
             Self::System(pages, _) => pages
+                .source()
                 .present(index)
                 .map(|frame| (SYSTEM_MEMORY, frame.physical())),
             Self::Local(pages, _) => pages.offset(index).map(|offset| (pages.segment(), offset)),
@@ -109,11 +107,6 @@ impl Placement {
             })
         })
     }
-}
-
-/// Keeps the bytes where they are.
-pub(super) fn pinned(storage: &Arc<Storage>) -> DxgResult<Arc<PinnedStorage>> {
-    Ok(Arc::new(storage.pin()?, GFP_KERNEL_ACCOUNT)?)
 }
 
 /// Takes all pages of a memory. Those of system memory stay (MEM-108). That of a segment takes them

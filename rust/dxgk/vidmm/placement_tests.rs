@@ -202,7 +202,7 @@ mod tests {
         }
 
         fn evict(&self, all: &[&Arc<Opened>], flags: u32) -> Result {
-            Evicted::new(Self::list(all)?, flags)
+            Evicted::new(self.queue.device.clone(), Self::list(all)?, flags)
                 .map_err(failed)?
                 .commit();
             Ok(())

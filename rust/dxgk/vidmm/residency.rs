@@ -27,8 +27,12 @@ use super::{
         IdlePlace,
         Key, //
     },
+    paging_log::{
+        LogAbout,
+        PagingLog, //
+    },
+    pinned_pages::PinnedPages,
     placement::{
-        pinned,
         take_pages,
         Placement, //
     },
@@ -40,12 +44,10 @@ use crate::{
     ddi::{
         object,
         paging::PageTableEntry,
+        segments::SYSTEM_MEMORY,
         types::Place, //
     },
-    dxgk::memory::storage::{
-        PinnedStorage,
-        Storage, //
-    },
+    dxgk::memory::storage::Storage,
     error::{
         DxgError,
         DxgResult,
@@ -53,6 +55,10 @@ use crate::{
     },
     logic::{
         gpu_ranges::Mapping,
+        paging_log::{
+            Action,
+            Kind, //
+        },
         users::{
             Usage,
             User,
@@ -171,7 +177,7 @@ struct Turn {
     /// The part of the aperture that shows it, or is about to.
     shown: Option<Arc<ShownRange>>,
     /// Pages of system memory that are about to be the placement.
-    pinned: Option<Arc<PinnedStorage>>,
+    pinned: Option<Arc<PinnedPages>>,
 }
 
 /// What was held, to be dropped without locks.
@@ -182,7 +188,7 @@ struct Left {
     _local: Option<Arc<LocalPages>>,
     _home: Option<Arc<dyn PageSource>>,
     _shown: Option<Arc<ShownRange>>,
-    _pinned: Option<Arc<PinnedStorage>>,
+    _pinned: Option<Arc<PinnedPages>>,
 }
 
 /// An allocation, as the memory manager knows it.
@@ -200,6 +206,7 @@ pub(crate) struct AllocationMemory {
     size: Atomic<u64>,
     /// Its priority: how late it gives way (MEM-9).
     priority: Atomic<u32>,
+    log: LogAbout,
     #[pin]
     turn: Mutex<Turn>,
     #[pin]
@@ -258,7 +265,9 @@ impl AllocationMemory {
         site: Site,
         size: u64,
         priority: u32,
+        log: &Arc<PagingLog>,
     ) -> Result<Arc<Self>, AllocError> {
+        let log = LogAbout::object(log, kmd.id());
         let unmoveable = site.properties.unmoveable;
 
         pin_arc(
@@ -269,6 +278,7 @@ impl AllocationMemory {
                 wants_64kb: Atomic::new(site.wants_64kb_pages()),
                 size: Atomic::new(size),
                 priority: Atomic::new(priority),
+                log,
                 turn <- new_mutex!(
                     Turn {
                         site,
@@ -610,12 +620,16 @@ impl AllocationMemory {
             return true;
         };
         let is_written = self.state.lock().is_written;
-
-        match is_written {
+        let is_home = match is_written {
             true => storage.move_to(Place::SystemMemory, home.clone()),
             false => storage.replace_by(Place::SystemMemory, home.clone()),
         }
-        .is_ok()
+        .is_ok();
+
+        if is_home && is_written {
+            self.log_move(SYSTEM_MEMORY, storage);
+        }
+        is_home
     }
 
     /// Pays for the pages of system memory that [`AllocationMemory::prepare`] will take, until
@@ -690,7 +704,7 @@ impl AllocationMemory {
         if let (Some(segment), true) = (&site.segment, storage.may_move()) {
             if local.is_none() {
                 let taken = segment
-                    .take(storage.count(), site.layout)
+                    .take(storage.count(), site.layout, &self.log)
                     .map_err(|error| {
                         let available = segment.available();
 
@@ -712,7 +726,7 @@ impl AllocationMemory {
             *shown = Some(taken);
         }
         if pinned.is_none() {
-            *pinned = Some(in_system_memory(storage)?);
+            *pinned = Some(PinnedPages::new(storage, &self.log)?);
         }
         Ok(())
     }
@@ -742,6 +756,17 @@ impl AllocationMemory {
         self.place(&mut turn, storage)
     }
 
+    /// The processor has moved its bytes.
+    fn log_move(&self, segment: u32, storage: &Storage) {
+        self.log.write(|| Action {
+            kind: Kind::Move,
+            // CAST: a usize fits 64 bits.
+            count: storage.count() as u64,
+            segment,
+            ..Action::default()
+        });
+    }
+
     /// Gives it its placement.
     fn place(self: &Arc<Self>, turn: &mut Turn, storage: &Arc<Storage>) -> DxgResult {
         let local = match turn.local.clone() {
@@ -753,7 +778,7 @@ impl AllocationMemory {
             None => {
                 let pinned = match turn.pinned.take() {
                     Some(pinned) => pinned,
-                    None => in_system_memory(storage)?,
+                    None => PinnedPages::new(storage, &self.log)?,
                 };
 
                 if let (Some(aperture), None) = (&turn.site.aperture, &turn.shown) {
@@ -762,7 +787,7 @@ impl AllocationMemory {
                     turn.shown = Some(shown.map_err(DxgError::from_errno)?);
                 }
                 if let Some(shown) = &turn.shown {
-                    shown.show(&*pinned)?;
+                    shown.show(pinned.source())?;
                 }
                 Placement::System(pinned, turn.shown.clone())
             }
@@ -795,6 +820,7 @@ impl AllocationMemory {
             local.clear().map_err(DxgError::from_errno)?;
             match storage.move_to(place, local.clone()) {
                 Ok(()) => {
+                    self.log_move(local.segment(), storage);
                     turn.home = Some(home);
                     self.state.lock().is_written = false;
                 }
@@ -805,7 +831,9 @@ impl AllocationMemory {
                 }
             }
         }
-        Ok(Some(Placement::Local(local, pinned(storage)?)))
+        let pinned = Arc::new(storage.pin()?, GFP_KERNEL_ACCOUNT)?;
+
+        Ok(Some(Placement::Local(local, pinned)))
     }
 }
 
@@ -835,12 +863,4 @@ impl Idle for AllocationMemory {
     fn decommit(&self, only_discarded: bool) -> Option<u64> {
         self.give_back(only_discarded)
     }
-}
-
-/// Takes all pages of system memory, and keeps them where they are.
-fn in_system_memory(storage: &Arc<Storage>) -> DxgResult<Arc<PinnedStorage>> {
-    if !storage.is_imported() {
-        take_pages(&*storage.pages())?;
-    }
-    pinned(storage)
 }

@@ -15,6 +15,7 @@ use super::{
     }, //
 };
 use crate::{
+    dxgk::device::Device,
     error::{
         DxgError,
         DxgResult,
@@ -22,6 +23,11 @@ use crate::{
     },
     logic::{
         gpu_ranges::PAGE,
+        paging_log::{
+            Action,
+            Kind,
+            Operation as Logged, //
+        },
         paging_rules::{
             evict::{
                 NOT_WRITTEN_TO,
@@ -46,6 +52,7 @@ use kernel::{
 /// Allocations that a device wants to be resident, once for each mention. Dropping it takes that
 /// back.
 pub(crate) struct MadeResident {
+    queue: Arc<PagingQueue>,
     list: KVVec<Arc<Opened>>,
     /// How many of them count.
     counted: usize,
@@ -109,24 +116,29 @@ impl MadeResident {
     ///
     /// Context: a system call, no locks held.
     pub(crate) fn new(
-        queue: &PagingQueue,
+        queue: &Arc<PagingQueue>,
         list: KVVec<Arc<Opened>>,
         flags: u32,
     ) -> Result<Self, NotResident> {
+        let count = list.len();
         let made = Self::try_new(queue, list, flags);
 
-        if matches!(made, Err(NotResident::OverBudget(_))) && flags & MUST_SUCCEED != 0 {
-            queue.device.clone().out_of_memory();
+        if matches!(made, Err(NotResident::OverBudget(_))) {
+            queue.log_made_resident(count, Status::NO_MEMORY, 0);
+            if flags & MUST_SUCCEED != 0 {
+                queue.device.clone().out_of_memory();
+            }
         }
         made
     }
 
     fn try_new(
-        queue: &PagingQueue,
+        queue: &Arc<PagingQueue>,
         list: KVVec<Arc<Opened>>,
         flags: u32,
     ) -> Result<Self, NotResident> {
         let mut made = Self {
+            queue: queue.clone(),
             list,
             counted: 0,
             value: 0,
@@ -227,7 +239,14 @@ impl MadeResident {
 
     /// The caller knows of it.
     pub(crate) fn commit(mut self) {
+        let status = match self.value {
+            0 => Status::SUCCESS,
+            _ => Status::PENDING,
+        };
+
         self.counted = 0;
+        self.queue
+            .log_made_resident(self.list.len(), status, self.value);
     }
 }
 
@@ -249,6 +268,7 @@ impl Drop for MadeResident {
 /// Mentions of allocations that a device does not want to be resident any more. Dropping it takes
 /// that back.
 pub(crate) struct Evicted {
+    device: Arc<Device>,
     list: KVVec<Arc<Opened>>,
     /// How many of them do not count any more.
     counted: usize,
@@ -257,12 +277,17 @@ pub(crate) struct Evicted {
 }
 
 impl Evicted {
-    /// Evict of these, which are opens of one device: all mentions, or none (MEM-23).
+    /// Evict of these, which are opens of `device`: all mentions, or none (MEM-23).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn new(list: KVVec<Arc<Opened>>, flags: u32) -> DxgResult<Self> {
+    pub(crate) fn new(
+        device: Arc<Device>,
+        list: KVVec<Arc<Opened>>,
+        flags: u32,
+    ) -> DxgResult<Self> {
         let not_written = flags & NOT_WRITTEN_TO != 0;
         let mut evicted = Self {
+            device,
             list,
             counted: 0,
             if_necessary: flags & ONLY_IF_NECESSARY != 0,
@@ -285,6 +310,14 @@ impl Evicted {
         for opened in &self.list {
             opened.memory.trim(self.if_necessary);
         }
+        self.device.adapter.memory.log.write(|| Action {
+            kind: Kind::Return,
+            operation: Logged::Evict,
+            process: self.device.process.id,
+            // CAST: a usize fits 64 bits.
+            count: self.list.len() as u64,
+            ..Action::default()
+        });
     }
 }
 

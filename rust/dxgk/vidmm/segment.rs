@@ -11,6 +11,10 @@ use super::{
     aperture::Aperture,
     idle::IdleList,
     notice::Notices,
+    paging_log::{
+        LogAbout,
+        PagingLog, //
+    },
     paging_worker::PagingWorker,
     reserved::ReservedMemory, //
 };
@@ -39,7 +43,11 @@ use crate::{
             self,
             Division, //
         },
-        page_levels::Levels, //
+        page_levels::Levels,
+        paging_log::{
+            Action,
+            Kind, //
+        }, //
     },
     platform::SegmentMemory,
     sys::{
@@ -126,7 +134,12 @@ impl Segment {
     /// as many, or not so.
     ///
     /// Context: may sleep.
-    pub(super) fn take(self: &Arc<Self>, count: usize, layout: Layout) -> Result<Arc<LocalPages>> {
+    pub(super) fn take(
+        self: &Arc<Self>,
+        count: usize,
+        layout: Layout,
+        log: &LogAbout,
+    ) -> Result<Arc<LocalPages>> {
         let size = count.checked_mul(PAGE_SIZE).ok_or(ENOSPC)?;
         // CAST: a usize fits 64 bits.
         let blocks = self.buddy.take(size as u64, layout)?;
@@ -148,15 +161,20 @@ impl Segment {
                 first += pages;
             }
         }
-        Ok(Arc::new(
+
+        let pages = Arc::new(
             LocalPages {
                 count,
                 extents,
                 segment: self.clone(),
+                log: log.clone(),
                 _blocks: blocks,
             },
             GFP_KERNEL_ACCOUNT,
-        )?)
+        )?;
+
+        pages.record(Kind::Commit);
+        Ok(pages)
     }
 }
 
@@ -174,10 +192,28 @@ pub(super) struct LocalPages {
     /// In the order of the pages.
     extents: KVVec<Extent>,
     segment: Arc<Segment>,
+    log: LogAbout,
     _blocks: Blocks,
 }
 
 impl LocalPages {
+    /// Says of each extent what has become of it.
+    fn record(&self, kind: Kind) {
+        let ends = self.extents.iter().skip(1).map(|next| next.first);
+
+        for (extent, end) in self.extents.iter().zip(Iterator::chain(ends, [self.count])) {
+            self.log.write(|| Action {
+                kind,
+                // CAST: a usize fits 64 bits, and so do bytes of a segment.
+                start: extent.first as u64,
+                count: end.saturating_sub(extent.first) as u64,
+                segment: self.segment.id,
+                offset: extent.offset.saturating_mul(PAGE_SIZE) as u64,
+                ..Action::default()
+            });
+        }
+    }
+
     /// The place of a page in the segment, in pages.
     fn place(&self, index: usize) -> Option<usize> {
         if index >= self.count {
@@ -221,7 +257,20 @@ impl LocalPages {
                 work::breathe();
             }
         }
+        self.log.write(|| Action {
+            kind: Kind::Fill,
+            // CAST: a usize fits 64 bits.
+            count: self.count as u64,
+            segment: self.segment.id,
+            ..Action::default()
+        });
         Ok(())
+    }
+}
+
+impl Drop for LocalPages {
+    fn drop(&mut self) {
+        self.record(Kind::Decommit);
     }
 }
 
@@ -260,6 +309,8 @@ pub(crate) struct AdapterMemory {
     pub(super) reserved: Arc<ReservedMemory>,
     /// Who is told of that, and when it is short.
     pub(in crate::dxgk) notices: Arc<Notices>,
+    /// What is done with it.
+    pub(in crate::dxgk) log: Arc<PagingLog>,
     /// Runs what is queued.
     pub(crate) worker: Arc<PagingWorker>,
 }
@@ -290,12 +341,15 @@ impl AdapterMemory {
 
         kmd.query_adapter_info(class, AdapterQuery::Segments(&mut reported));
 
+        let log = PagingLog::new().map_err(|_| KmdError::NoMemory)?;
         let mut aperture = None;
         let mut own = KVec::new();
 
         for (id, descriptor) in reported.iter() {
             if descriptor.kind == SegmentKind::Aperture
-                && aperture.replace(Aperture::new(id, descriptor)?).is_some()
+                && aperture
+                    .replace(Aperture::new(id, descriptor, &log)?)
+                    .is_some()
             {
                 return Err(KmdError::InvalidParameter);
             }
@@ -319,7 +373,8 @@ impl AdapterMemory {
             },
             reserved: ReservedMemory::new(&notices).map_err(|_| KmdError::NoMemory)?,
             notices,
-            worker: PagingWorker::new().map_err(|_| KmdError::NoMemory)?,
+            worker: PagingWorker::new(log.clone()).map_err(|_| KmdError::NoMemory)?,
+            log,
         })
     }
 

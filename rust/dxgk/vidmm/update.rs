@@ -39,6 +39,11 @@ use crate::{
     logic::{
         gpu_ranges::Reservation,
         gpu_va_rules::Update,
+        paging_log::{
+            Action,
+            Kind,
+            Operation, //
+        },
         wait_set::WaitSet, //
     },
     sys::{
@@ -315,7 +320,18 @@ impl UpdateQueue {
             };
 
             if let Some(registration) = registration {
+                let log = queued.device.adapter.memory.log.clone();
+                let wait = Action {
+                    kind: Kind::Wait,
+                    operation: Operation::UpdateGpuVirtualAddress,
+                    process: queued.device.process.id,
+                    object: queued.fence.header.id(),
+                    value: queued.done.wrapping_sub(1),
+                    ..Action::default()
+                };
+
                 drop(state);
+                log.write(|| wait);
                 // Its end brings the worker back, if it has not come yet.
                 registration.begin();
                 continue;
@@ -380,6 +396,14 @@ impl Queued {
 
         // What was kept for it may go, before anybody looks.
         drop(self.steps);
+        self.device.adapter.memory.log.write(|| Action {
+            kind: Kind::Signal,
+            operation: Operation::UpdateGpuVirtualAddress,
+            process: self.device.process.id,
+            object: self.fence.header.id(),
+            value: self.done,
+            ..Action::default()
+        });
         // It may have been signalled further meanwhile.
         let _rewind = self.fence.signal(self.done, false);
     }

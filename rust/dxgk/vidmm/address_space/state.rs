@@ -30,12 +30,14 @@ use crate::{
             Range,
             Stretch,
             What,
-            MAX_STRETCHES, //
+            MAX_STRETCHES,
+            PAGE, //
         },
         range_undo::Run,
         table_tree::{
             Content,
-            Pages, //
+            Pages,
+            Shows, //
         }, //
     }, //
 };
@@ -75,6 +77,7 @@ impl Why {
             were_valid: self.were_valid,
             evicted: self.evicted,
             driver_protection: 0,
+            shows: Shows::default(),
         }
     }
 }
@@ -107,11 +110,15 @@ impl Shown<'_> {
             What::Zero => return self.write_all(tables, &pages, PageTableEntry::Zero),
             What::Mapped(mapping) => mapping,
         };
+        let memory = self.openings.get(&mapping.opening);
         let pages = Pages {
             driver_protection: mapping.driver_protection,
+            shows: memory.map_or(Shows::default(), |memory| Shows {
+                allocation: memory.kmd.id(),
+                offset: mapping.offset.saturating_mul(PAGE),
+            }),
             ..pages
         };
-        let memory = self.openings.get(&mapping.opening);
         // It may get one, or lose it, behind this look. Then it is refreshed.
         let Some(placement) = memory.and_then(|memory| memory.placement()) else {
             return self.write_all(tables, &pages, PageTableEntry::Invalid);

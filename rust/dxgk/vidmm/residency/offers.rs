@@ -45,6 +45,10 @@ use crate::{
             Reclaimed,
             Request, //
         },
+        paging_log::{
+            Action,
+            Kind, //
+        },
         users::Users, //
     },
     sys::{
@@ -386,6 +390,13 @@ impl AllocationMemory {
         state.users.discard();
         state.is_written = false;
         state.set_decommitted(is_decommitted);
+        drop(state);
+        self.log.write(|| Action {
+            kind: Kind::Discard,
+            // CAST: a usize fits 64 bits.
+            count: storage.count() as u64,
+            ..Action::default()
+        });
         true
     }
 

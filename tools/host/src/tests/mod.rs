@@ -95,6 +95,8 @@ mod open_rules;
 #[cfg(not(loom))]
 mod page_levels;
 #[cfg(not(loom))]
+mod paging_log;
+#[cfg(not(loom))]
 mod paging_rules;
 #[cfg(not(loom))]
 mod propagation;

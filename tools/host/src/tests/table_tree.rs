@@ -29,7 +29,7 @@ use crate::{
     logic::{
         gpu_ranges::PAGE,
         page_levels::Levels,
-        table_tree::{Content, Key, Pages, Rules, TableTree, Tables, Update, Visit},
+        table_tree::{Content, Key, Pages, Rules, Shows, TableTree, Tables, Update, Visit},
     },
     physical::Frame,
     platform::Shared,
@@ -325,6 +325,7 @@ impl Scene {
                 were_valid,
                 evicted: false,
                 driver_protection: 7,
+                shows: Shows::default(),
             };
             let mut entry =
                 |at: u64| PageTableEntry::Page(page((frame + at - first) * PAGE, at % 2 == 0));
@@ -344,6 +345,7 @@ impl Scene {
             were_valid: true,
             evicted: false,
             driver_protection: 0,
+            shows: Shows::default(),
         };
 
         self.tree.unclaim(&mut self.memory, first, end);

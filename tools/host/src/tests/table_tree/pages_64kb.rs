@@ -12,7 +12,7 @@ use crate::{
     kmd::fake::{journal::Entry, mmu::Found, operations::What},
     logic::{
         gpu_ranges::{is_64kb, PAGE},
-        table_tree::{Content, Pages, Tables},
+        table_tree::{Content, Pages, Shows, Tables},
     },
 };
 
@@ -39,6 +39,7 @@ fn pages(first: u64, end: u64) -> Pages {
         were_valid: true,
         evicted: false,
         driver_protection: 0,
+        shows: Shows::default(),
     }
 }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The file by which root reads the operation log of an adapter, and controls it and the worker
+//! (MEM-104, MEM-107). A word is written to it: `start`, `stop`, `clear`, `hold`, `release`.
+
+use super::paging_worker::PagingWorker;
+use crate::logic::paging_ring::Command;
+use kernel::{
+    debugfs::{
+        Dir,
+        File, //
+    },
+    fmt,
+    prelude::*,
+    sync::Arc,
+    uaccess::UserSliceReader, //
+};
+
+/// Shows the log until it is dropped. The drop waits for those who read or write.
+pub(in crate::dxgk) type PagingFile = Pin<KBox<File<Arc<PagingWorker>>>>;
+
+/// The file of this name, for the adapter of this worker.
+///
+/// Context: may sleep.
+pub(in crate::dxgk) fn paging_file(
+    dir: &Dir,
+    name: &CStr,
+    worker: &Arc<PagingWorker>,
+) -> Result<PagingFile> {
+    let file = dir.read_write_callback_file(name, worker.clone(), &show, &control);
+
+    KBox::pin_init(file, GFP_KERNEL)
+}
+
+fn show(worker: &Arc<PagingWorker>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    worker.log.show(f)
+}
+
+fn control(worker: &Arc<PagingWorker>, words: &mut UserSliceReader) -> Result {
+    let mut word = [0; Command::MAX];
+    let word = word.get_mut(..words.len()).ok_or(EINVAL)?;
+
+    words.read_slice(word)?;
+    match Command::parse(word).ok_or(EINVAL)? {
+        Command::Start => worker.log.start()?,
+        Command::Stop => worker.log.stop(),
+        Command::Clear => worker.log.clear(),
+        Command::Hold => worker.hold(),
+        Command::Release => worker.release(),
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Records of the operation log of the memory manager (MEM-103). Where they are kept is in
+//! `paging_ring.rs`.
+
+use core::fmt::{
+    self,
+    Write, //
+};
+
+/// Gives the variants of an enum the names that the log has for them.
+macro_rules! named {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            /// Its name in the log.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+        }
+    };
+}
+
+named! {
+    /// What a record is about.
+    Kind {
+        /// An operation was given to the KMD (BuildPagingBuffer).
+        #[default]
+        Build = "BUILD",
+        /// Pages of system memory were taken, and stay where they are.
+        Pin = "PIN",
+        /// They may go elsewhere again.
+        Unpin = "UNPIN",
+        /// Pages of a segment were taken.
+        Commit = "COMMIT",
+        /// They went back.
+        Decommit = "DECOMMIT",
+        /// The processor has filled pages of a segment.
+        Fill = "FILL",
+        /// The processor has moved the bytes of an allocation to a segment, or to system memory.
+        Move = "MOVE",
+        /// Bytes that were offered are dropped.
+        Discard = "DISCARD",
+        /// A paging queue has given out a value.
+        FenceId = "FENCE_ID",
+        /// An operation was left to the worker.
+        Queue = "QUEUE",
+        /// A call has its result.
+        Return = "RETURN",
+        /// An update waits for a fence.
+        Wait = "WAIT",
+        /// A fence is about to show a value.
+        Signal = "SIGNAL",
+        /// There is a new page table.
+        PtCreate = "PT_CREATE",
+        /// A page table is gone.
+        PtFree = "PT_FREE",
+        /// Another entry of the KMD is called.
+        Ddi = "DDI",
+        /// The contexts of a process are off the engines.
+        Suspend = "SUSPEND",
+        /// They may go on.
+        Resume = "RESUME",
+    }
+}
+
+named! {
+    /// Which operation, entry or call it was.
+    Operation {
+        /// The kind says it all.
+        #[default]
+        None = "-",
+        /// DXGK_OPERATION_UPDATE_PAGE_TABLE.
+        UpdatePageTable = "UpdatePageTable",
+        /// DXGK_OPERATION_FLUSH_TLB.
+        FlushTlb = "FlushTlb",
+        /// DXGK_OPERATION_MAP_APERTURE_SEGMENT.
+        MapApertureSegment = "MapApertureSegment",
+        /// DXGK_OPERATION_UNMAP_APERTURE_SEGMENT.
+        UnmapApertureSegment = "UnmapApertureSegment",
+        /// D3DKMTMakeResident.
+        MakeResident = "MakeResident",
+        /// D3DKMTEvict.
+        Evict = "Evict",
+        /// D3DKMTUpdateGpuVirtualAddress.
+        UpdateGpuVirtualAddress = "UpdateGpuVirtualAddress",
+        /// What was done in its call, and only waits for its turn.
+        Nothing = "Nothing",
+        /// DxgkDdiCreateProcess.
+        CreateProcess = "CreateProcess",
+        /// DxgkDdiSetRootPageTable.
+        SetRootPageTable = "SetRootPageTable",
+    }
+}
+
+/// The paging process. All others have numbers.
+pub const PAGING_PROCESS: u64 = 0;
+
+/// `InitialUpdate` of an UpdatePageTable.
+pub const INITIAL_UPDATE: u32 = 1 << 0;
+/// `NotifyEviction`.
+pub const NOTIFY_EVICTION: u32 = 1 << 1;
+/// `Repeat`: all entries are the same.
+pub const REPEAT: u32 = 1 << 2;
+/// The first entry is valid.
+pub const VALID: u32 = 1 << 3;
+/// The first entry reads as zero.
+pub const ZERO: u32 = 1 << 4;
+/// Pages of 64 KiB.
+pub const PAGES_64KB: u32 = 1 << 5;
+
+/// What the memory manager has done. What a kind does not know is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Action {
+    /// What it is.
+    pub kind: Kind,
+    /// Which operation.
+    pub operation: Operation,
+    /// Operations of one change belong together: the number of the change.
+    pub batch: u64,
+    /// The paging queue.
+    pub queue: u64,
+    /// The value of a fence: that of the paging queue, unless `object` is another one.
+    pub value: u64,
+    /// The process.
+    pub process: u64,
+    /// The allocation, context or fence.
+    pub object: u64,
+    /// Level of the table.
+    pub level: u32,
+    /// The first entry, or the first page.
+    pub start: u64,
+    /// How many entries, pages or allocations.
+    pub count: u64,
+    /// The segment that the first page is in.
+    pub segment: u32,
+    /// Where it is there, in bytes.
+    pub offset: u64,
+    /// Where the first page is in its allocation, in bytes.
+    pub source: u64,
+    /// The GPU virtual address of the first byte.
+    pub address: u64,
+    /// Bytes of GPU virtual addresses.
+    pub size: u64,
+    /// What was filled in.
+    pub pattern: u32,
+    /// As above.
+    pub flags: u32,
+    /// The status of a call.
+    pub status: u32,
+}
+
+/// A record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The first one of an adapter has 1.
+    pub number: u64,
+    /// When it was, by CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// The number of the thread.
+    pub thread: u64,
+    /// What was done.
+    pub action: Action,
+}
+
+impl Record {
+    /// Prints it as one line, which tells two logs apart only by what was done.
+    pub fn show(&self, f: &mut impl Write) -> fmt::Result {
+        let Self {
+            number,
+            at_ns,
+            thread,
+            action,
+        } = self;
+
+        write!(
+            f,
+            "{number} time_ns={at_ns} thread={thread} type={} op={}",
+            action.kind.name(),
+            action.operation.name()
+        )?;
+        write!(
+            f,
+            " batch={} queue={} value={} process={} object={}",
+            action.batch, action.queue, action.value, action.process, action.object
+        )?;
+        write!(
+            f,
+            " level={} start={} count={} segment={} offset={:#x} source={:#x}",
+            action.level, action.start, action.count, action.segment, action.offset, action.source
+        )?;
+        writeln!(
+            f,
+            " va={:#x} size={:#x} pattern={:#x} flags={:#x} status={:#x}",
+            action.address, action.size, action.pattern, action.flags, action.status
+        )
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where the operation log of an adapter keeps its last records (MEM-103, MEM-104), and what root
+//! wants of it.
+//!
+//! All memory is there before the first record. Who writes one takes the place of the oldest, and
+//! what is lost in this way is counted: a reader knows whether he has seen everything.
+
+use super::paging_log::{
+    Action,
+    Record, //
+};
+use core::ops::DerefMut;
+
+/// How many records are kept.
+pub const KEPT: usize = 4096;
+
+/// Which operation of a queue a thread does.
+#[derive(Clone, Copy)]
+struct Served {
+    thread: u64,
+    queue: u64,
+    value: u64,
+}
+
+/// The last records, in places that are all there before: none, as long as nobody has asked for
+/// the log. Numbers are of records that were written into a place.
+pub struct Ring<S> {
+    places: S,
+    /// The number of the last record.
+    last: u64,
+    /// The number of the last record before the log was cleared.
+    cleared: u64,
+    served: Option<Served>,
+}
+
+impl<S: DerefMut<Target = [Record]>> Ring<S> {
+    /// No records, with these places.
+    pub const fn new(places: S) -> Self {
+        Self {
+            places,
+            last: 0,
+            cleared: 0,
+            served: None,
+        }
+    }
+
+    /// Whether it has places.
+    pub fn has_places(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    /// Gives it places, unless it has some. What is returned is to be dropped without locks.
+    pub fn give(&mut self, places: S) -> S {
+        match self.has_places() {
+            true => places,
+            false => core::mem::replace(&mut self.places, places),
+        }
+    }
+
+    /// From now on a thread does this operation of a queue: its records say so.
+    pub fn serve(&mut self, thread: u64, queue: u64, value: u64) {
+        self.served = Some(Served {
+            thread,
+            queue,
+            value,
+        });
+    }
+
+    /// It does not any more.
+    pub fn end_serving(&mut self) {
+        self.served = None;
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        // CAST: a usize fits 64 bits, and the rest is below the number of places.
+        number
+            .checked_rem(self.places.len() as u64)
+            .map(|index| index as usize)
+    }
+
+    /// Writes a record. Takes no memory and waits for nobody.
+    pub fn write(&mut self, at_ns: u64, thread: u64, action: Action) {
+        // OVERFLOW: 2^64 records take longer than any machine runs.
+        let number = self.last.wrapping_add(1);
+        let mut action = action;
+
+        if let (0, Some(served)) = (action.queue, self.served) {
+            if served.thread == thread {
+                action.queue = served.queue;
+                action.value = served.value;
+            }
+        }
+
+        let place = self.index(number);
+
+        if let Some(place) = place.and_then(|index| self.places.get_mut(index)) {
+            self.last = number;
+            *place = Record {
+                number,
+                at_ns,
+                thread,
+                action,
+            };
+        }
+    }
+
+    /// The number of the record before the oldest that is kept.
+    fn before_oldest(&self) -> u64 {
+        // CAST: a usize fits 64 bits.
+        let overwritten = self.last.saturating_sub(self.places.len() as u64);
+
+        self.cleared.max(overwritten)
+    }
+
+    /// The first record with a number above this one.
+    pub fn after(&self, number: u64) -> Option<Record> {
+        let next = number.max(self.before_oldest()).saturating_add(1);
+
+        if next > self.last {
+            return None;
+        }
+        self.places.get(self.index(next)?).copied()
+    }
+
+    /// How many records since the last clear are not kept.
+    pub fn lost(&self) -> u64 {
+        self.before_oldest().saturating_sub(self.cleared)
+    }
+
+    /// Forgets all records. Numbers go on.
+    pub fn clear(&mut self) {
+        self.cleared = self.last;
+    }
+}
+
+/// What root wants of the log and of the worker (MEM-104, MEM-107).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Records are written from now on.
+    Start,
+    /// They are not any more. Those that there are stay.
+    Stop,
+    /// All records are forgotten.
+    Clear,
+    /// The worker begins no operation.
+    Hold,
+    /// It does again.
+    Release,
+}
+
+impl Command {
+    /// The longest one, with a newline.
+    pub const MAX: usize = 8;
+
+    /// What a word means, with a newline or without.
+    pub fn parse(word: &[u8]) -> Option<Self> {
+        match word.strip_suffix(b"\n").unwrap_or(word) {
+            b"start" => Some(Self::Start),
+            b"stop" => Some(Self::Stop),
+            b"clear" => Some(Self::Clear),
+            b"hold" => Some(Self::Hold),
+            b"release" => Some(Self::Release),
+            _ => None,
+        }
+    }
+}
