@@ -40,6 +40,7 @@ pub mod hog;
 pub mod leak;
 pub mod memory;
 pub mod module;
+pub mod paging_log;
 pub mod paused;
 pub mod poison;
 pub mod processors;

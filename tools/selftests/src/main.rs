@@ -84,6 +84,8 @@ mod t_negative;
 mod t_nt_handle;
 #[path = "bin/t-open/main.rs"]
 mod t_open;
+#[path = "bin/t-paging/main.rs"]
+mod t_paging;
 #[path = "bin/t-process/main.rs"]
 mod t_process;
 #[path = "bin/t-questions.rs"]
@@ -118,7 +120,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 55] = [
+const PROGRAMS: [(&str, fn()); 56] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -160,6 +162,7 @@ const PROGRAMS: [(&str, fn()); 55] = [
     ("t-negative", t_negative::main),
     ("t-nt-handle", t_nt_handle::main),
     ("t-open", t_open::main),
+    ("t-paging", t_paging::main),
     ("t-process", t_process::main),
     ("t-questions", t_questions::main),
     ("t-quota", t_quota::main),

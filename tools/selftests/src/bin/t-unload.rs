@@ -10,13 +10,14 @@ use std::path::Path;
 
 use opendxg::raw::Argument;
 use opendxg::uapi::*;
-use opendxg::{Access, Dxg, FencePoint, NtHandle};
+use opendxg::{Access, Dxg, FencePoint, NtHandle, ResidentFlags};
 use rustix::io::Errno;
 use selftests::call::succeeds;
 use selftests::child::{Child, Gate};
 use selftests::dma_buf::Vgem;
-use selftests::gpu::{Gpu, NODES};
+use selftests::gpu::{Gpu, NODES, PAGE};
 use selftests::hog::Hog;
+use selftests::paging_log::PagingLog;
 use selftests::region::Region;
 use selftests::resource::{export, flags, Create, PAGE_SIZE};
 use selftests::rounds::rounds;
@@ -217,6 +218,30 @@ fn engines(parameters: &str) -> TestResult {
     Ok(())
 }
 
+/// An operation that a paging worker has not begun when its process is killed, because root holds
+/// the worker.
+fn held_worker(parameters: &str) -> TestResult {
+    let ready = Gate::new()?;
+    let child = Child::spawn(|| {
+        let gpu = Gpu::new()?;
+        let allocation = gpu.allocate(2048 * PAGE)?;
+        let log = PagingLog::of(gpu.device().adapter())?;
+        log.control("start")?;
+        log.control("hold")?;
+        let flags = ResidentFlags::empty();
+        let value = gpu.paging().make_resident(&[&allocation], flags)?.value()?;
+        ensure!(value != 0);
+        ready.open()?;
+        loop {
+            std::thread::park();
+        }
+    })?;
+    ready.wait_for_child(&child)?;
+    is_pinned()?;
+    child.kill()?;
+    is_free(parameters)
+}
+
 /// The administrator may say who opens the node.
 fn node_mode(parameters: &str) -> TestResult {
     use std::os::unix::fs::PermissionsExt;
@@ -257,6 +282,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         "a parameter that is refused leaves nothing behind",
         "the module goes right after its users were killed, again and again",
         "GPU-114 the module stays while engines work, and goes after the end of the process",
+        "MEM-107 the module goes although root holds a paging worker",
     ];
     if !module::is_replaceable() {
         let reason = "needs root and the module file of tools/vm/run";
@@ -282,6 +308,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         refused_parameters(&parameters),
         busy(&parameters),
         engines(&parameters),
+        held_worker(&parameters),
     ];
     names.into_iter().zip(outcomes).collect()
 }

@@ -23,7 +23,7 @@ use deadline::{remove_adapters, Deadline, Killer};
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 40] = [
+const BAT: [&str; 41] = [
     "t-adapters",
     "t-c-client",
     "t-c-gpu-client",
@@ -54,6 +54,7 @@ const BAT: [&str; 40] = [
     "t-negative",
     "t-nt-handle",
     "t-open",
+    "t-paging",
     "t-process",
     "t-security",
     "t-soft-adapters",

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the memory manager does and in which order, by its operation log (memory.md sections 9 and
+//! 15). Page tables are in system memory and written by the processor, so the traces are those of
+//! MEM-80: without what needs the address space of a paging process.
+
+use opendxg::EvictFlags;
+use selftests::gpu::{Gpu, PAGE};
+use selftests::{ensure, ensure_eq, Suite, TestResult};
+
+use log::{Log, Record};
+use traces::resident;
+
+mod held;
+mod log;
+mod traces;
+
+pub(crate) fn main() {
+    let suite = Suite::new("paging")
+        .test("MEM-104 the log is off until it is wanted", off)
+        .test("MEM-104 MEM-107 words that are refused", refusals)
+        .test("MEM-104 what is lost is counted", overrun);
+    held::tests(traces::tests(suite)).run()
+}
+
+fn off() -> TestResult {
+    let gpu = Gpu::new()?;
+    let log = Log::new(&gpu)?;
+    let buffer = gpu.buffer(PAGE)?;
+    ensure!(!log.own()?.is_empty());
+    log.control("stop")?;
+    let before = log.own()?.len();
+    drop(buffer);
+    drop(gpu.buffer(PAGE)?);
+    ensure_eq!(log.own()?.len(), before);
+    log.control("clear")?;
+    ensure!(log.own()?.is_empty());
+    Ok(())
+}
+
+fn refusals() -> TestResult {
+    let log = Log::new(&Gpu::new()?)?;
+    for word in ["", "begin", "start now", "hold\n\n", "STOP"] {
+        let result = log.control(word);
+        // Nothing is written if there is nothing to write.
+        ensure_eq!(result.is_ok(), word.is_empty(), "{word:?}");
+    }
+    log.control("stop\n")
+}
+
+fn overrun() -> TestResult {
+    let gpu = Gpu::new()?;
+    let log = Log::new(&gpu)?;
+    let allocation = gpu.allocate(PAGE)?;
+    // PIN, RETURN, UNPIN and RETURN.
+    for _ in 0..1500 {
+        resident(&gpu, &allocation)?;
+        gpu.device().evict(&[&allocation], EvictFlags::empty())?;
+    }
+    let (lost, text) = log.text()?;
+    ensure!(lost >= 6000 - 4096, "{lost} lost");
+    let first = Record::parse(text.lines().next().ok_or("nothing")?)?;
+    let last = Record::parse(text.lines().last().ok_or("nothing")?)?;
+    ensure_eq!(last.number - first.number + 1, 4096);
+    log.control("clear")?;
+    ensure_eq!(log.text()?.0, 0);
+    Ok(())
+}
