@@ -64,6 +64,12 @@ named! {
         PtFree = "PT_FREE",
         /// Another entry of the KMD is called.
         Ddi = "DDI",
+        /// The paging process shows something at addresses of its own.
+        VaAlloc = "VA_ALLOC",
+        /// It does not any more.
+        VaFree = "VA_FREE",
+        /// A GPU address led to no page that may be used so.
+        Fault = "FAULT",
         /// The contexts of a process are off the engines.
         Suspend = "SUSPEND",
         /// They may go on.

@@ -10,9 +10,14 @@
 //! LOCK: `ring` is a spinlock, a leaf. Nothing is dropped under it.
 
 use crate::{
+    ddi::queue::{
+        Fault,
+        FaultKind, //
+    },
     logic::{
         paging_log::{
             Action,
+            Kind,
             Record, //
         },
         paging_ring::{
@@ -79,6 +84,21 @@ impl PagingLog {
     #[cold]
     fn record(&self, action: Action) {
         self.ring.lock().write(now_ns(), thread(), action);
+    }
+
+    /// The work of a context or HW queue has ended by this, if it is a page fault.
+    pub(in crate::dxgk) fn faulted(&self, process: u64, queue: u64, fault: &Fault) {
+        if let FaultKind::PageFault { address, level, .. } = fault.kind {
+            self.write(|| Action {
+                kind: Kind::Fault,
+                process,
+                object: queue,
+                level,
+                address,
+                flags: fault.flags,
+                ..Action::default()
+            });
+        }
     }
 
     /// A number for the records of one change; 0 if the log is off.

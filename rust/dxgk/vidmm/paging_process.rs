@@ -19,7 +19,8 @@ use super::{
     },
     contexts::SpaceContext,
     fence_pages::ShownPage,
-    idle::IdleList, //
+    idle::IdleList,
+    paging_log::LogAbout, //
 };
 use crate::{
     ddi::{
@@ -57,7 +58,14 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::paging_log::PAGING_PROCESS,
+    logic::{
+        gpu_ranges::PAGE,
+        paging_log::{
+            Action,
+            Kind,
+            PAGING_PROCESS, //
+        }, //
+    },
     sys::{
         alloc::{
             pin_arc,
@@ -91,6 +99,7 @@ pub(in crate::dxgk) struct PagingProcess {
     #[pin]
     shown: Mutex<RBTree<u64, Shown>>,
     stats: OwnStats,
+    log: LogAbout,
     /// The KMD looks at the page tables for it.
     _context: SpaceContext,
     space: Arc<AddressSpace>,
@@ -142,6 +151,7 @@ impl PagingProcess {
             pin_init!(Self {
                 shown <- new_mutex!(RBTree::new(), "PagingProcess::shown"),
                 stats: OwnStats::new(stats),
+                log: LogAbout::process(on.log, PAGING_PROCESS),
                 _context: context,
                 space,
             }),
@@ -170,6 +180,7 @@ impl PagingProcess {
                     users: 1,
                     _counted: Counted::new(self.stats.clone()),
                 };
+                self.record(Kind::VaAlloc, at);
                 // There was none, so that nothing is replaced.
                 let _nothing = shown.insert(place.into_node(key, first));
 
@@ -199,8 +210,21 @@ impl PagingProcess {
 
         // The page is kept by its mapping, so that no other one has its address yet.
         if let Some(gone) = gone {
-            self.space.hide_page(gone.to_key_value().1.at);
+            let (_, gone) = gone.to_key_value();
+
+            // Nobody else gets the address before it is hidden.
+            self.record(Kind::VaFree, gone.at);
+            self.space.hide_page(gone.at);
         }
+    }
+
+    fn record(&self, kind: Kind, at: ShownPage) {
+        self.log.write(|| Action {
+            kind,
+            address: at.address(0),
+            size: PAGE,
+            ..Action::default()
+        });
     }
 }
 

@@ -213,6 +213,10 @@ impl Queue {
             },
         );
         self.adapter().report_fault(self, &fault);
+        self.adapter()
+            .memory
+            .log
+            .faulted(self.device.process.id, self.id, &fault);
         self.device.faulted(&fault);
         self.state.lock().stop_for(fault);
     }

@@ -12,6 +12,7 @@ use traces::resident;
 
 mod held;
 mod log;
+mod others;
 mod traces;
 
 pub(crate) fn main() {
@@ -19,7 +20,7 @@ pub(crate) fn main() {
         .test("MEM-104 the log is off until it is wanted", off)
         .test("MEM-104 MEM-107 words that are refused", refusals)
         .test("MEM-104 what is lost is counted", overrun);
-    held::tests(traces::tests(suite)).run()
+    held::tests(others::tests(traces::tests(suite))).run()
 }
 
 fn off() -> TestResult {

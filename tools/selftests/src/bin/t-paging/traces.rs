@@ -19,7 +19,7 @@ const PENDING: u64 = 0x103;
 const NO_MEMORY: u64 = 0xc000_0017;
 /// Flags of an update.
 const NOTIFY_EVICTION: u64 = 2;
-const VALID: u64 = 8;
+pub(crate) const VALID: u64 = 8;
 
 const UPDATE: &str = "BUILD UpdatePageTable";
 const FLUSH: &str = "BUILD FlushTlb";
