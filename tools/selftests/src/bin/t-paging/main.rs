@@ -13,6 +13,7 @@ use traces::resident;
 mod held;
 mod log;
 mod others;
+mod root;
 mod traces;
 
 pub(crate) fn main() {
@@ -20,7 +21,7 @@ pub(crate) fn main() {
         .test("MEM-104 the log is off until it is wanted", off)
         .test("MEM-104 MEM-107 words that are refused", refusals)
         .test("MEM-104 what is lost is counted", overrun);
-    held::tests(others::tests(traces::tests(suite))).run()
+    held::tests(others::tests(root::tests(traces::tests(suite)))).run()
 }
 
 fn off() -> TestResult {

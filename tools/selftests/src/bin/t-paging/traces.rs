@@ -18,11 +18,11 @@ const SUCCESS: u64 = 0;
 const PENDING: u64 = 0x103;
 const NO_MEMORY: u64 = 0xc000_0017;
 /// Flags of an update.
-const NOTIFY_EVICTION: u64 = 2;
+pub(crate) const NOTIFY_EVICTION: u64 = 2;
 pub(crate) const VALID: u64 = 8;
 
-const UPDATE: &str = "BUILD UpdatePageTable";
-const FLUSH: &str = "BUILD FlushTlb";
+pub(crate) const UPDATE: &str = "BUILD UpdatePageTable";
+pub(crate) const FLUSH: &str = "BUILD FlushTlb";
 const RETURN: &str = "RETURN MakeResident";
 
 pub(crate) fn tests(suite: Suite) -> Suite {
