@@ -111,7 +111,7 @@ pub const PAGING_PROCESS: u64 = 0;
 
 /// `InitialUpdate` of an UpdatePageTable.
 pub const INITIAL_UPDATE: u32 = 1 << 0;
-/// `NotifyEviction`.
+/// `NotifyEviction` of an UpdatePageTable: the pages are about to leave their place.
 pub const NOTIFY_EVICTION: u32 = 1 << 1;
 /// `Repeat`: all entries are the same.
 pub const REPEAT: u32 = 1 << 2;
@@ -135,7 +135,7 @@ pub struct Action {
     pub queue: u64,
     /// The value of a fence: that of the paging queue, unless `object` is another one.
     pub value: u64,
-    /// The process.
+    /// Whose memory it is, by the number of the process.
     pub process: u64,
     /// The allocation, context or fence.
     pub object: u64,
@@ -163,7 +163,7 @@ pub struct Action {
     pub status: u32,
 }
 
-/// A record.
+/// What was done, when and by whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The first one of an adapter has 1.

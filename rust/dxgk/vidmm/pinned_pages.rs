@@ -3,21 +3,25 @@
 //! Pages of system memory that stay where they are for GPUs: the operation log has one PIN and one
 //! UNPIN of each.
 
-use super::{
-    paging_log::LogAbout,
-    placement::take_pages, //
-};
+use super::paging_log::LogAbout;
 use crate::{
     dxgk::memory::storage::{
         PinnedStorage,
         Storage, //
     },
-    error::DxgResult,
+    error::{
+        DxgError,
+        DxgResult, //
+    },
     logic::paging_log::{
         Action,
         Kind, //
     },
-    sys::mem::pages::PageSource, //
+    sys::{
+        mem::pages::PageSource,
+        task::sleep,
+        work, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -74,4 +78,21 @@ impl Drop for PinnedPages {
     fn drop(&mut self) {
         self.unpin();
     }
+}
+
+/// Takes all pages of a memory. Those of system memory stay (MEM-108). That of a segment takes them
+/// of the machine at their first use, and keeps them (MEM-110).
+///
+/// Context: a system call that is charged.
+pub(super) fn take_pages(pages: &dyn PageSource) -> DxgResult {
+    for index in 0..pages.count() {
+        if index % 512 == 0 {
+            if sleep::is_killed() {
+                return Err(DxgError::Interrupted);
+            }
+            work::breathe();
+        }
+        pages.page(index).map_err(DxgError::from_errno)?;
+    }
+    Ok(())
 }

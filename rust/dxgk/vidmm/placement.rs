@@ -5,8 +5,8 @@
 use super::{
     aperture::ShownRange,
     idle::IdleList,
-    pinned_pages::PinnedPages, //
-    segment::LocalPages,
+    pinned_pages::PinnedPages,
+    segment::LocalPages, //
 };
 use crate::{
     ddi::{
@@ -18,16 +18,7 @@ use crate::{
         segments::SYSTEM_MEMORY, //
     },
     dxgk::memory::storage::PinnedStorage,
-    error::{
-        DxgError,
-        DxgResult, //
-    },
-    logic::gpu_ranges::Mapping,
-    sys::{
-        mem::pages::PageSource,
-        task::sleep,
-        work, //
-    }, //
+    logic::gpu_ranges::Mapping, //
 };
 use kernel::sync::Arc;
 
@@ -107,21 +98,4 @@ impl Placement {
             })
         })
     }
-}
-
-/// Takes all pages of a memory. Those of system memory stay (MEM-108). That of a segment takes them
-/// of the machine at their first use, and keeps them (MEM-110).
-///
-/// Context: a system call that is charged.
-pub(super) fn take_pages(pages: &dyn PageSource) -> DxgResult {
-    for index in 0..pages.count() {
-        if index % 512 == 0 {
-            if sleep::is_killed() {
-                return Err(DxgError::Interrupted);
-            }
-            work::breathe();
-        }
-        pages.page(index).map_err(DxgError::from_errno)?;
-    }
-    Ok(())
 }

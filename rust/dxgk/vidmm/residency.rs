@@ -31,11 +31,11 @@ use super::{
         LogAbout,
         PagingLog, //
     },
-    pinned_pages::PinnedPages,
-    placement::{
+    pinned_pages::{
         take_pages,
-        Placement, //
+        PinnedPages, //
     },
+    placement::Placement,
     resident_in::ResidentIn,
     segment::LocalPages,
     site::Site, //

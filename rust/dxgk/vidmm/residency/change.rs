@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     dxgk::vidmm::{
-        placement::take_pages,
+        pinned_pages::take_pages,
         segment::AdapterMemory,
         site::Site, //
     },
