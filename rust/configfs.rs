@@ -25,6 +25,7 @@ use crate::{
         AdapterProfile,
         Config,
         FenceAddresses,
+        FenceMemory,
         MonitoredValues,
         NativeInterruptMode,
         SoftKmd, //
@@ -155,6 +156,7 @@ impl GroupOperations for Root {
                 lazy_logs: 24,
                 map_to_gpu_system_process: 25,
                 fence_doorbells: 26,
+                fence_memory: 27,
             ],
         };
 
@@ -697,6 +699,25 @@ impl AttributeOperations<26> for SoftAdapter {
         let has = kstrtobool_bytes(page)?;
 
         this.configure(|config| config.fence_doorbells = has)
+    }
+}
+
+/// `fence_memory`: where words of its native fences are (FEN-63).
+#[vtable]
+impl AttributeOperations<27> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let name = this.state.lock().config.fence_memory.name();
+
+        show(page, fmt!("{name}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let text = core::str::from_utf8(page).map_err(|_| EINVAL)?;
+        let memory = FenceMemory::named(text.trim()).ok_or(EINVAL)?;
+
+        this.configure(|config| config.fence_memory = memory)
     }
 }
 

@@ -27,6 +27,7 @@
 //! cpu_event.rs events of processes that a KMD signals
 //! border/     the same across the border of a virtual machine
 //! native_fence.rs fences that the GPU waits for by itself
+//! fence_storage.rs where their words are in memory of the GPU
 //! doorbell.rs doorbells of queues that their process fills
 //! paging.rs   page tables
 //! power.rs    D0 and D3
@@ -48,6 +49,7 @@ pub mod class;
 pub mod cpu_event;
 pub mod doorbell;
 pub mod feature;
+pub mod fence_storage;
 pub mod gate;
 pub mod index_map;
 pub mod interrupt_lock;
@@ -366,6 +368,14 @@ pub trait Kmd: Destroy + Send + Sync {
     /// GetStandardAllocationDriverData: the private data of a plain allocation of so many bytes, as
     /// many of them as [`caps::DriverCaps::standard_data_size`] says.
     fn get_standard_allocation_driver_data(&self, class: &Passive, size: u64, out: &mut [u8]);
+
+    /// The same for the type FENCESTORAGE: where a page of words of native fences is to be, if that
+    /// is in memory of the GPU (FEN-64).
+    fn get_fence_storage_info(
+        &self,
+        class: &Passive,
+        storage: &fence_storage::FenceStorageArgs,
+    ) -> fence_storage::FenceStorageInfo;
 
     /// CreateAllocation, of what the private data describe.
     fn create_allocation(

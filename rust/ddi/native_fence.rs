@@ -103,6 +103,10 @@ pub struct NativeFenceCaps {
     /// It has fences of [`NativeFenceType::IntraGpu`], which the OS part offers
     /// ([`NativeFenceOsCaps::intra_gpu_type`]).
     pub intra_gpu_type: bool,
+    /// It wants MonitoredValue of [`NativeFenceType::Default`] in its own memory, which the OS part
+    /// offers ([`NativeFenceOsCaps::optimized_default_type`]). GetStandardAllocationDriverData says
+    /// where.
+    pub optimized_default_type: bool,
     /// Each of its fences has a doorbell, which it listens to, and its engines ring those of other
     /// adapters (FEN-159). Not a cap of the WDK.
     pub doorbells: bool,

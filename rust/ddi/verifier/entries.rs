@@ -49,6 +49,10 @@ use crate::{
             DriverInterface,
             FeatureSupport, //
         },
+        fence_storage::{
+            FenceStorageArgs,
+            FenceStorageInfo, //
+        },
         native_fence::{
             CreateNativeFenceArgs,
             CurrentValueUpdate,
@@ -940,6 +944,23 @@ impl Kmd for Verifier {
         );
         self.kmd
             .get_standard_allocation_driver_data(class, size, out);
+    }
+
+    /// What the answer means is for the OS part to find out, which refuses what makes no sense.
+    fn get_fence_storage_info(
+        &self,
+        class: &Passive,
+        storage: &FenceStorageArgs,
+    ) -> FenceStorageInfo {
+        let call = self.enter(Entry::Query, 0);
+        let info = self.kmd.get_fence_storage_info(class, storage);
+        let preferred = 1_u32.checked_shl(info.preferred_segment).unwrap_or(0);
+
+        call.check(
+            Rule::BadAnswer,
+            info.supported_segments & 1 == 0 && info.supported_segments & preferred != 0,
+        );
+        info
     }
 
     fn create_allocation(

@@ -20,6 +20,10 @@ use crate::{
             DriverCaps,
             NodeMetadata, //
         },
+        fence_storage::{
+            FenceStorageArgs,
+            FenceStorageInfo, //
+        },
         types::KmdError, //
     },
     platform::{
@@ -65,6 +69,8 @@ pub struct Behaviour {
     pub cpu_events: Option<Shared<CpuEvents>>,
     /// Its native fences, whose interrupts the test raises. Without it there can be none.
     pub native_fences: Option<Shared<NativeFences>>,
+    /// Where it wants words of native fences, if that is not system memory.
+    pub fence_storage: Option<fn(&FenceStorageArgs) -> FenceStorageInfo>,
     /// Its engines, which the test lets hang. Without it they obey, and every reset succeeds.
     pub engines: Option<Shared<Engines>>,
     /// Where it writes down what it is told about page tables and its aperture.

@@ -16,6 +16,7 @@ use crate::ddi::{
         PageTableLevel,
         PreemptionCaps, //
     },
+    fence_storage::FenceStorageInfo,
     native_fence::NativeFenceCaps,
     paging::PageTableEntry,
     queue::NodeStatus,
@@ -137,6 +138,7 @@ pub(super) fn native_fence_caps() -> NativeFenceCaps {
         minimum_address: 0,
         maximum_address: 0,
         intra_gpu_type: false,
+        optimized_default_type: false,
         doorbells: false,
     }
 }
@@ -163,6 +165,13 @@ pub(super) const APERTURE_PAGES: usize = 256;
 
 /// Bytes that the aperture shows at a time.
 const COMMIT_LIMIT: u64 = 0x8_0000;
+
+/// Where words of native fences are to be: in system memory.
+pub(super) const FENCE_STORAGE: FenceStorageInfo = FenceStorageInfo {
+    supported_segments: 1 << APERTURE,
+    eviction_segments: 1 << APERTURE,
+    preferred_segment: APERTURE,
+};
 
 /// Describes the aperture.
 pub(super) fn aperture() -> SegmentDescriptor {

@@ -50,6 +50,10 @@ use crate::{
             DriverInterface,
             FeatureSupport, //
         },
+        fence_storage::{
+            FenceStorageArgs,
+            FenceStorageInfo, //
+        },
         native_fence::{
             self,
             CreateNativeFenceArgs,
@@ -760,6 +764,14 @@ impl Kmd for FakeKmd {
         for (place, byte) in out.iter_mut().zip(size.to_le_bytes()) {
             *place = byte;
         }
+    }
+
+    fn get_fence_storage_info(&self, _: &Passive, storage: &FenceStorageArgs) -> FenceStorageInfo {
+        let _call = self.enter(Entry::Query);
+
+        self.behaviour
+            .fence_storage
+            .map_or(facts::FENCE_STORAGE, |say| say(storage))
     }
 
     /// The private data are the size, or those of [`allocation_data`]. Memory of the caller may

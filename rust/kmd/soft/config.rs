@@ -40,6 +40,8 @@ pub struct Config {
     pub fence_stride: u32,
     /// It has fences inside of one GPU (FEN-130).
     pub intra_gpu_fences: bool,
+    /// Where words of native fences are.
+    pub fence_memory: FenceMemory,
     /// Its engines keep entries of logs back until they are asked for, or interrupt (GPU-78).
     pub lazy_logs: bool,
     /// Its CMP reaches native fences in the paging process (FEN-119).
@@ -113,6 +115,42 @@ impl MonitoredValues {
     /// As `monitored_values` in configfs has it.
     pub fn name(self) -> &'static str {
         name_of(&Self::ALL, self)
+    }
+}
+
+/// Where an adapter wants words of native fences that only one process has (FEN-63). Those that
+/// packets alone use are always in its own memory, if it has any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FenceMemory {
+    /// Those of the default type are in system memory.
+    #[default]
+    Default,
+    /// MonitoredValue of the default type is in its own memory.
+    Optimized,
+    /// The same in memory that processors do not see, which the OS part refuses (FEN-64).
+    Hidden,
+}
+
+impl FenceMemory {
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::Default, "default"),
+        (Self::Optimized, "optimized"),
+        (Self::Hidden, "hidden"),
+    ];
+
+    /// The one that `fence_memory` in configfs names.
+    pub fn named(name: &str) -> Option<Self> {
+        named(&Self::ALL, name)
+    }
+
+    /// As `fence_memory` in configfs has it.
+    pub fn name(self) -> &'static str {
+        name_of(&Self::ALL, self)
+    }
+
+    /// It asks for the optimized default type.
+    pub(super) fn is_optimized(self) -> bool {
+        self != Self::Default
     }
 }
 

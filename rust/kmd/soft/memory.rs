@@ -4,14 +4,24 @@
 
 use super::{
     aperture::APERTURE_SIZE,
-    config::Config, //
+    config::{
+        Config,
+        FenceMemory, //
+    }, //
 };
 use crate::{
-    ddi::segments::{
-        SegmentDescriptor,
-        SegmentKind,
-        Segments,
-        SYSTEM_MEMORY, //
+    ddi::{
+        fence_storage::{
+            FenceStorageArgs,
+            FenceStorageInfo, //
+        },
+        native_fence::NativeFenceType,
+        segments::{
+            SegmentDescriptor,
+            SegmentKind,
+            Segments,
+            SYSTEM_MEMORY, //
+        }, //
     },
     engine::memory::{
         Physical,
@@ -55,6 +65,23 @@ impl SegmentIds {
         }
     }
 
+    /// Where a page of words of native fences is to be: in memory of the adapter, if it has any. It
+    /// may be anywhere, and goes where the aperture leads.
+    pub(super) fn fence_storage(
+        &self,
+        storage: &FenceStorageArgs,
+        memory: FenceMemory,
+    ) -> FenceStorageInfo {
+        let is_local = storage.ty == NativeFenceType::IntraGpu || memory.is_optimized();
+        let set = |segment| 1_u32.wrapping_shl(segment);
+
+        FenceStorageInfo {
+            supported_segments: self.local.map_or(0, set) | set(self.aperture),
+            eviction_segments: set(self.aperture),
+            preferred_segment: self.local.filter(|_| is_local).unwrap_or(self.aperture),
+        }
+    }
+
     /// Where something is, for engines.
     pub(super) fn physical(&self, segment: u32, address: u64) -> Option<Physical> {
         Some(Physical::new(self.place(segment)?, address))
@@ -69,7 +96,7 @@ pub(super) fn describe(segments: &mut Segments, local: Option<&SegmentMemory>, c
             kind: SegmentKind::Memory,
             size: config.local_memory,
             commit_limit: 0,
-            cpu_visible: true,
+            cpu_visible: config.fence_memory != FenceMemory::Hidden,
             cache_coherent: false,
             use_64kb_pages: config.use_64kb_pages,
             application_target: true,

@@ -68,6 +68,10 @@ use crate::{
             FeatureSupport,
             OsInterface, //
         },
+        fence_storage::{
+            FenceStorageArgs,
+            FenceStorageInfo, //
+        },
         native_fence::{
             self,
             CreateNativeFenceArgs,
@@ -148,6 +152,7 @@ pub use config::{
     Config,
     DoorbellConfig,
     FenceAddresses,
+    FenceMemory,
     MonitoredValues,
     NativeInterruptMode, //
 };
@@ -237,6 +242,7 @@ impl Default for Config {
             fence_addresses: FenceAddresses::default(),
             fence_stride: FENCE_STRIDE,
             intra_gpu_fences: true,
+            fence_memory: FenceMemory::default(),
             lazy_logs: false,
             map_to_gpu_system_process: false,
             fence_doorbells: false,
@@ -341,6 +347,7 @@ impl Kmd for SoftKmd {
                     minimum_address: self.config.fence_addresses.minimum,
                     maximum_address: self.config.fence_addresses.maximum,
                     intra_gpu_type: self.config.intra_gpu_fences,
+                    optimized_default_type: self.config.fence_memory.is_optimized(),
                     doorbells: self.config.fence_doorbells,
                 };
             }
@@ -604,6 +611,17 @@ impl Kmd for SoftKmd {
         for (place, byte) in out.iter_mut().zip(DriverData::linear(size).encode()) {
             *place = byte;
         }
+    }
+
+    fn get_fence_storage_info(&self, _: &Passive, storage: &FenceStorageArgs) -> FenceStorageInfo {
+        self.adapter().map_or_else(
+            |_| FenceStorageInfo::default(),
+            |adapter| {
+                adapter
+                    .segment_ids()
+                    .fence_storage(storage, self.config.fence_memory)
+            },
+        )
     }
 
     /// There is nothing to remember of an allocation, or of an open one: their cookies are 0.

@@ -14,7 +14,7 @@ use selftests::user::{become_user, needs_root, USER};
 use selftests::{ensure, ensure_eq, fails_with, fixture, module, Failure, Suite, TestResult};
 
 /// What can be configured.
-const CONFIGURATION: [&str; 19] = [
+const CONFIGURATION: [&str; 20] = [
     "local_memory",
     "system_memory",
     "nodes",
@@ -34,6 +34,7 @@ const CONFIGURATION: [&str; 19] = [
     "lazy_logs",
     "map_to_gpu_system_process",
     "fence_doorbells",
+    "fence_memory",
 ];
 
 /// `KMTQAITYPE_GETSEGMENTSIZE`: three 64-bit sizes.
@@ -112,6 +113,7 @@ fn configured() -> TestResult {
     ensure_eq!(soft.get("lazy_logs")?, "0");
     ensure_eq!(soft.get("map_to_gpu_system_process")?, "0");
     ensure_eq!(soft.get("fence_doorbells")?, "0");
+    ensure_eq!(soft.get("fence_memory")?, "default");
     errs(soft.get("luid"), Errno::NODEV)?;
     for (local, system, nodes) in [(64 << 20, 1 << 30, 1u32), (0, 4096, 3)] {
         soft.set("local_memory", &format!("{local}\n"))?;
@@ -187,6 +189,9 @@ fn bad_values() -> TestResult {
             errs(soft.set(memory, value), Errno::INVAL)
                 .map_err(|_| Failure::Failed(format!("{memory}={value:?} was not refused")))?;
         }
+    }
+    for memory in ["local", "Default", "optimized,hidden", "1"] {
+        errs(soft.set("fence_memory", memory), Errno::INVAL)?;
     }
     for value in ["0", "5", "-1", "4294967297", "two", "1.5"] {
         errs(soft.set("nodes", value), Errno::INVAL)?;
