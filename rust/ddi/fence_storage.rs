@@ -8,9 +8,9 @@ use super::native_fence::NativeFenceType;
 /// Which word of a fence it is for (`DXGKARG_FENCESTORAGEVALUETYPE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FenceWord {
-    /// CurrentValue.
+    /// The value, which engines store.
     CurrentValue,
-    /// MonitoredValue.
+    /// What engines compare it with, which the OS part stores.
     MonitoredValue,
 }
 

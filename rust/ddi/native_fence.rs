@@ -82,7 +82,7 @@ impl NativeFenceServices {
     /// GetOSCaps.
     pub fn os_caps(self) -> NativeFenceOsCaps {
         NativeFenceOsCaps {
-            optimized_default_type: false,
+            optimized_default_type: true,
             intra_gpu_type: true,
         }
     }

@@ -233,10 +233,10 @@ impl_has_work! {
 impl WorkItem for Adapter {
     type Pointer = Arc<Self>;
 
-    /// The KMD cannot update native fences: all of them are signaled for good.
+    /// The KMD fails in native fences: all of them are signaled for good.
     fn run(this: Arc<Self>) {
         pr_warn!(
-            "adapter {}: stopped, because its driver cannot update native fences\n",
+            "adapter {}: stopped, because its driver fails in native fences\n",
             this.luid.low
         );
         this.owner.remove_adapter(&this);
@@ -428,16 +428,17 @@ impl Adapter {
         self.queues.wait_until_gone();
     }
 
-    /// Its KMD could not update a native fence (FEN-108): it is stopped, as if it were removed. In
-    /// any context; touches atomics and queues work only.
-    pub(in crate::dxgk) fn fence_update_failed(self: &Arc<Self>) {
+    /// Its KMD could not update a native fence (FEN-108), or wants its values where they cannot be
+    /// (FEN-64): it is stopped, as if it were removed. In any context; touches atomics and queues
+    /// work only.
+    pub(in crate::dxgk) fn native_fences_failed(self: &Arc<Self>) {
         if !self.has_failed.xchg(true, Relaxed) {
             // It waits for nobody who could be inside the KMD.
             self.recovery.worker.enqueue(self.clone());
         }
     }
 
-    /// Whether its KMD could not update a native fence, so that it is not asked to any more.
+    /// Whether its KMD has failed in native fences, so that it is not asked to any more.
     pub(in crate::dxgk) fn has_failed(&self) -> bool {
         self.has_failed.load(Relaxed)
     }

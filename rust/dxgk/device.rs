@@ -276,7 +276,7 @@ impl Device {
 
         let identified = ObjectId::new(ObjectKind::Device);
         let class = Passive::here();
-        let process = owner.gpu_processes().enter(&adapter)?;
+        let process = owner.gpu_processes().enter(&adapter, owner.mappings())?;
         let kmd = object::Device::create(&process.kmd, &class, DeviceId(identified.id))?;
         let far = adapter
             .border

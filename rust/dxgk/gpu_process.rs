@@ -21,8 +21,10 @@ use super::{
     sched::queued_work::QueuedWork,
     stats::next_id,
     sync::{
+        fence_mappings::FenceMappings,
         gpu_fences::GpuFences,
-        native_interrupts::NativeInterrupts, //
+        native_interrupts::NativeInterrupts,
+        native_storage::NativeStorage, //
     },
     vidmm::{
         address_space::AddressSpace,
@@ -66,6 +68,8 @@ pub(crate) struct GpuProcess {
     pub(in crate::dxgk) space: Option<Arc<AddressSpace>>,
     /// The fences that they show.
     pub(in crate::dxgk) fences: Arc<GpuFences>,
+    /// Common pages of its native fences that are not all in system memory.
+    pub(in crate::dxgk) native_storage: Arc<NativeStorage>,
     /// What waits for the work that its queues have.
     pub(in crate::dxgk) work: Arc<QueuedWork>,
     /// What engines have done for it.
@@ -82,6 +86,7 @@ impl GpuProcess {
         holder: &Arc<Holder>,
         engines: &Arc<EngineUse>,
         offered: &Arc<IdleList>,
+        mappings: &Arc<FenceMappings>,
     ) -> DxgResult<Arc<Self>> {
         // No other process on any adapter has this number.
         let id = ProcessId(next_id());
@@ -97,6 +102,7 @@ impl GpuProcess {
             },
         )?;
         let fences = GpuFences::new(adapter.id)?;
+        let native_storage = NativeStorage::new(mappings.clone()).map_err(|_| Status::NO_MEMORY)?;
         let work = QueuedWork::new()?;
 
         Ok(Arc::new(
@@ -105,6 +111,7 @@ impl GpuProcess {
                 kmd,
                 space,
                 fences,
+                native_storage,
                 work,
                 engines: engines.clone(),
                 native: adapter
@@ -214,15 +221,25 @@ impl GpuProcesses {
         )
     }
 
-    /// The process on this adapter, for one more device.
+    /// The process on this adapter, for one more device. It sees fences by `mappings`.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk) fn enter(self: &Arc<Self>, adapter: &Adapter) -> DxgResult<GpuProcessUse> {
+    pub(in crate::dxgk) fn enter(
+        self: &Arc<Self>,
+        adapter: &Adapter,
+        mappings: &Arc<FenceMappings>,
+    ) -> DxgResult<GpuProcessUse> {
         let mut list = self.list.lock();
         let used = Self::remember(&mut list, adapter)?;
         let process = match &used.process {
             Some(process) => process.clone(),
-            None => GpuProcess::new(adapter, &self.holder, &used.engines, &self.offered)?,
+            None => GpuProcess::new(
+                adapter,
+                &self.holder,
+                &used.engines,
+                &self.offered,
+                mappings,
+            )?,
         };
 
         used.process = Some(process.clone());
@@ -392,6 +409,7 @@ impl GpuProcesses {
 
         drop(list);
         if let Some(ended) = ended {
+            ended.native_storage.close();
             ended.notices.changed();
         }
     }

@@ -25,7 +25,7 @@ pub struct Properties {
 }
 
 /// Whether a segment is in a set.
-fn is_in(set: u32, segment: u32) -> bool {
+pub(super) fn is_in(set: u32, segment: u32) -> bool {
     1u32.checked_shl(segment).is_some_and(|bit| set & bit != 0)
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod feature;
 pub(crate) mod feature_agreement;
 pub(crate) mod feature_overrides;
 pub(crate) mod fence_log;
+pub(crate) mod fence_placement;
 pub(crate) mod fence_slots;
 pub(crate) mod fence_value;
 pub(crate) mod global_access;

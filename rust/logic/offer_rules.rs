@@ -172,6 +172,8 @@ pub enum Rank {
     Offered(Priority),
     /// Nobody wants it to be resident.
     Idle,
+    /// Values of fences, which are used in system memory from then on (FEN-64).
+    FenceValues,
 }
 
 /// What became of something that is taken back: `D3DDDI_RECLAIM_RESULT`.

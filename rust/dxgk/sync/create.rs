@@ -45,7 +45,8 @@ use crate::{
         process::Process,
         quota::account::ObjectCharge,
         stats::ObjectKind,
-        tables::Tables, //
+        tables::Tables,
+        vidmm::fence_memory::FenceMemory, //
     },
     error::{
         DxgError,
@@ -327,7 +328,7 @@ impl Maker<'_> {
 
         let stride = self.adapter.native_fence_caps.stride;
         let place = match (self.creation.sharing(), ty) {
-            (Sharing::Private, _) => self.process.native_storage.slot(value, stride, ty)?,
+            (Sharing::Private, _) => self.private_place(value, stride, ty)?,
             (_, NativeFenceType::Default) => FenceStorage::own(value)?,
             (_, NativeFenceType::IntraGpu) => FenceStorage::own_of_gpu(value)?,
         };
@@ -338,6 +339,24 @@ impl Maker<'_> {
 
         fence.bind()?;
         Ok(Object::Fence(fence))
+    }
+
+    /// Where CurrentValue of a private native fence is, with MonitoredValue in memory of the
+    /// adapter or of the system (FEN-63).
+    fn private_place(
+        &self,
+        value: u64,
+        stride: u32,
+        ty: NativeFenceType,
+    ) -> DxgResult<FenceStorage> {
+        let gpu = &self.parent.device.process;
+        let memory = FenceMemory::new(self.adapter, gpu.space.as_ref(), ty);
+        let storage = match &memory {
+            Some(_) => &gpu.native_storage,
+            None => &self.process.native_storage,
+        };
+
+        storage.slot(value, stride, ty, memory.as_ref())
     }
 
     /// An event that the KMD fires. The KMD makes it last, so that nothing fails after that.
@@ -358,7 +377,7 @@ impl Maker<'_> {
     /// A shareable fence has a page of its own (FEN-13).
     fn storage(&self, value: u64) -> DxgResult<FenceStorage> {
         match self.creation.sharing() {
-            Sharing::Private => self.process.fence_storage.slot(value),
+            Sharing::Private => self.process.fence_storage.slot(value, None),
             Sharing::Global | Sharing::Nt => Ok(FenceStorage::own(value)?),
         }
     }

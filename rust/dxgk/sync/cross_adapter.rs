@@ -112,7 +112,8 @@ impl NativePart {
         private_data: &mut PrivateData,
     ) -> DxgResult<Arc<Self>> {
         let monitored = CountedPage::new()?;
-        let pages = [place.page(), &monitored.page];
+        let page = place.page();
+        let pages = [&page, &monitored.page];
 
         store_release(monitored.page.word(0), EVERYBODY_IS_TOLD);
         Ok(Arc::new(

@@ -19,13 +19,20 @@
 //! again when another of its slots comes back, and in turn before a new page is taken.
 
 use super::fence_mappings::FenceMappings;
-use crate::dxgk::stats::{
-    self,
-    Counted,
-    Module,
-    PAGES, //
+use crate::dxgk::{
+    stats::{
+        self,
+        Counted,
+        Module,
+        PAGES, //
+    },
+    vidmm::{
+        fence_memory::FenceMemory,
+        fence_page::FencePage, //
+    }, //
 };
 use crate::{
+    ddi::fence_storage::FenceWord,
     error::DxgResult,
     logic::{
         classes::{
@@ -40,6 +47,7 @@ use crate::{
         fence_value::NOBODY_WAITS, //
     },
     platform::{
+        load_acquire,
         store_release,
         Word64, //
     },
@@ -74,16 +82,20 @@ const CHECKS: u32 = 4;
 
 /// A page and its place in the stats.
 pub(crate) struct CountedPage {
-    pub(super) page: Arc<ValuePage>,
+    pub(super) page: FencePage,
     _counted: Counted<Module, PAGES>,
 }
 
 impl CountedPage {
     pub(super) fn new() -> Result<Self, AllocError> {
-        Ok(Self {
-            page: Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?,
+        Ok(Self::of(FencePage::new()?))
+    }
+
+    fn of(page: FencePage) -> Self {
+        Self {
+            page,
             _counted: Counted::new(Module),
-        })
+        }
     }
 
     /// No fence is in it: it does not count.
@@ -94,6 +106,27 @@ impl CountedPage {
     /// Ends what [`CountedPage::rest`] began.
     fn resume(&self) {
         stats::add::<PAGES>(&Module, 1);
+    }
+}
+
+impl Drop for CountedPage {
+    fn drop(&mut self) {
+        self.page.end();
+    }
+}
+
+/// The same of a fence alone, which is in system memory for good.
+pub(crate) struct OwnPage {
+    page: Arc<ValuePage>,
+    _counted: Counted<Module, PAGES>,
+}
+
+impl OwnPage {
+    fn new() -> Result<Self, AllocError> {
+        Ok(Self {
+            page: Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?,
+            _counted: Counted::new(Module),
+        })
     }
 }
 
@@ -217,7 +250,7 @@ impl PoolState {
         for _ in 0..CHECKS {
             let index = self.classes.first(PageClass::Free)?;
             let Pooled { page, slots } = self.pages.get_mut(index)?;
-            let slot = slots.take(page.counted.page.changes());
+            let slot = slots.take(page.counted.page.home().changes());
             let page = page.clone();
 
             self.sort(index, true);
@@ -236,7 +269,7 @@ impl PoolState {
             .first(PageClass::Stale)
             .or_else(|| self.next_in_turn())?;
         let Pooled { page, slots } = self.pages.get_mut(index)?;
-        let check = slots.begin_check(page.counted.page.changes());
+        let check = slots.begin_check(page.counted.page.home().changes());
         let page = page.clone();
 
         self.sort(index, false);
@@ -402,11 +435,16 @@ impl FenceStoragePool {
         )
     }
 
-    /// A slot that shows `value`, in the process, which is about to open it.
+    /// A slot that shows `value`, in the process, which is about to open it. New pages are of
+    /// `memory`, or else of the system.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn slot(self: &Arc<Self>, value: u64) -> DxgResult<FenceStorage> {
-        let (page, slot) = self.take()?;
+    pub(in crate::dxgk) fn slot(
+        self: &Arc<Self>,
+        value: u64,
+        memory: Option<&FenceMemory<'_>>,
+    ) -> DxgResult<FenceStorage> {
+        let (page, slot) = self.take(memory)?;
         let storage = FenceStorage::Pooled {
             page,
             slot,
@@ -442,7 +480,10 @@ impl FenceStoragePool {
     }
 
     /// Takes a slot, of a new page if there is none.
-    fn take(self: &Arc<Self>) -> DxgResult<(Arc<StoragePage>, u32)> {
+    fn take(
+        self: &Arc<Self>,
+        memory: Option<&FenceMemory<'_>>,
+    ) -> DxgResult<(Arc<StoragePage>, u32)> {
         for _ in 0..CHECKS {
             let found = {
                 let mut state = self.state.lock();
@@ -458,7 +499,7 @@ impl FenceStoragePool {
             // What is nowhere mapped cannot be copied to a child.
             let is_alone = page
                 .mapped
-                .is_none_or(|mapped| self.mappings.is_alone(mapped, &page.counted.page));
+                .is_none_or(|mapped| self.mappings.is_alone(mapped, page.counted.page.home()));
             let mut state = self.state.lock();
 
             state.end_check(&page, check, is_alone);
@@ -466,18 +507,25 @@ impl FenceStoragePool {
                 return Ok(found);
             }
         }
-        Ok((self.grow()?, 0))
+        Ok((self.grow(memory)?, 0))
     }
 
     /// Adds a page whose first slot is taken and opened.
-    fn grow(self: &Arc<Self>) -> DxgResult<Arc<StoragePage>> {
-        let counted = CountedPage::new()?;
+    fn grow(self: &Arc<Self>, memory: Option<&FenceMemory<'_>>) -> DxgResult<Arc<StoragePage>> {
+        let page = |word| -> DxgResult<CountedPage> {
+            Ok(match memory {
+                Some(memory) => CountedPage::of(memory.page(word)?),
+                None => CountedPage::new()?,
+            })
+        };
+        let counted = page(FenceWord::CurrentValue)?;
         let monitored = match self.kind {
             PoolKind::Monitored => None,
-            PoolKind::Native | PoolKind::IntraGpu => Some(CountedPage::new()?),
+            PoolKind::Native | PoolKind::IntraGpu => Some(page(FenceWord::MonitoredValue)?),
         };
         let mapped = match self.kind {
-            PoolKind::Monitored | PoolKind::Native => Some(self.mappings.map(&counted.page)?),
+            // What the process sees is in system memory for good.
+            PoolKind::Monitored | PoolKind::Native => Some(self.mappings.map(counted.page.home())?),
             PoolKind::IntraGpu => None,
         };
         let page = Arc::new(
@@ -556,7 +604,7 @@ pub(crate) enum FenceStorage {
     /// That of a fence that may be shared: the first word of a page of its own, mapped wherever the
     /// fence is open.
     Own {
-        counted: CountedPage,
+        counted: OwnPage,
         /// The processes see it, and not only their GPUs.
         is_mapped: bool,
         /// The number of the fence's binding.
@@ -585,7 +633,7 @@ impl FenceStorage {
 
     fn own_page(value: u64, is_mapped: bool) -> Result<Self, AllocError> {
         let storage = Self::Own {
-            counted: CountedPage::new()?,
+            counted: OwnPage::new()?,
             is_mapped,
             binding: Atomic::new(0),
         };
@@ -598,10 +646,32 @@ impl FenceStorage {
     fn begin(&self, value: u64) {
         if let Self::Pooled { page, slot, .. } = self {
             if let Some(monitored) = &page.monitored {
-                store_release(monitored.page.word(page.pool.word_of(*slot)), NOBODY_WAITS);
+                monitored.page.store(page.pool.word_of(*slot), NOBODY_WAITS);
             }
         }
-        store_release(self.word(), value);
+        self.store_by(value, |word| store_release(word, value));
+    }
+
+    /// CurrentValue now, with acquire ordering.
+    #[inline(always)]
+    pub(super) fn load(&self) -> u64 {
+        match self {
+            Self::Own { counted, .. } => load_acquire(counted.page.word(0)),
+            Self::Pooled { page, slot, .. } => page.counted.page.load(page.pool.word_of(*slot)),
+        }
+    }
+
+    /// Stores CurrentValue where it is now, as [`FencePage::store_by`]. The fence lock is held.
+    #[inline(always)]
+    pub(super) fn store_by(&self, value: u64, store: impl FnOnce(&Word64)) {
+        match self {
+            Self::Own { counted, .. } => store(counted.page.word(0)),
+            Self::Pooled { page, slot, .. } => {
+                let index = page.pool.word_of(*slot);
+
+                page.counted.page.store_by(index, value, store);
+            }
+        }
     }
 
     /// Its place in the page of MonitoredValue, if it is in a common page of native fences.
@@ -612,7 +682,8 @@ impl FenceStorage {
         }
     }
 
-    /// CurrentValue in the kernel's mapping.
+    /// CurrentValue in the kernel's mapping, of a fence that is not for packets alone: that of all
+    /// others is in system memory for good.
     pub(crate) fn word(&self) -> &Word64 {
         match self {
             Self::Own { counted, .. } => counted.page.word(0),
@@ -621,10 +692,18 @@ impl FenceStorage {
     }
 
     /// The page that CurrentValue is in.
-    pub(super) fn page(&self) -> &Arc<ValuePage> {
+    pub(super) fn page(&self) -> FencePage {
+        match self {
+            Self::Own { counted, .. } => FencePage::of(counted.page.clone()),
+            Self::Pooled { page, .. } => page.counted.page.clone(),
+        }
+    }
+
+    /// The page of system memory that it is in, or goes to: no other one is.
+    pub(super) fn home(&self) -> &Arc<ValuePage> {
         match self {
             Self::Own { counted, .. } => &counted.page,
-            Self::Pooled { page, .. } => &page.counted.page,
+            Self::Pooled { page, .. } => page.counted.page.home(),
         }
     }
 

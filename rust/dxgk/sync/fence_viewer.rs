@@ -14,10 +14,12 @@ use crate::{
     dxgk::{
         adapter::Adapter,
         gpu_process::GpuProcess,
-        vidmm::address_space::AddressSpace, //
+        vidmm::{
+            address_space::AddressSpace,
+            fence_page::FencePage, //
+        }, //
     },
-    error::DxgResult,
-    sys::mem::value_page::ValuePage, //
+    error::DxgResult, //
 };
 use kernel::sync::Arc;
 
@@ -55,7 +57,7 @@ impl FenceViewer {
         &self,
         fence: &Arc<Fence>,
         stores: bool,
-        monitored: Option<&Arc<ValuePage>>,
+        monitored: Option<&FencePage>,
     ) -> DxgResult<Option<FenceAddresses>> {
         let id = fence.header.id();
         let storage = fence.storage();

@@ -37,16 +37,14 @@ use super::{
 use crate::{
     dxgk::vidmm::{
         address_space::AddressSpace,
+        fence_page::FencePage,
         fence_pages::ShownPage, //
     },
     error::DxgResult,
     logic::waiters::BATCHES,
-    sys::{
-        alloc::{
-            pin_arc,
-            tree_place, //
-        },
-        mem::value_page::ValuePage, //
+    sys::alloc::{
+        pin_arc,
+        tree_place, //
     }, //
 };
 use kernel::{
@@ -96,7 +94,7 @@ impl GpuFences {
         space: &AddressSpace,
         fence: &Arc<Fence>,
         stores: bool,
-        monitored: Option<&Arc<ValuePage>>,
+        monitored: Option<&FencePage>,
     ) -> DxgResult<(u64, u64)> {
         let sight = Sight {
             stores,
@@ -177,7 +175,7 @@ impl GpuFences {
         space: &AddressSpace,
         fence: &Arc<Fence>,
         sight: Sight,
-        monitored: Option<&Arc<ValuePage>>,
+        monitored: Option<&FencePage>,
     ) -> DxgResult<Option<ShownPages>> {
         let place = tree_place()?;
         let places = Places::for_page_of(fence)?;
@@ -191,7 +189,7 @@ impl GpuFences {
             }
         };
         let shown = space
-            .show_page(fence.storage().page(), sight.stores)
+            .show_page(&fence.storage().page(), sight.stores)
             .inspect_err(|_| hide_monitored())?;
         let hide = || {
             space.hide_page(shown);

@@ -39,7 +39,10 @@ use crate::{
     dxgk::{
         adapter::Adapter,
         stats::next_id,
-        vidmm::paging_process::SystemPage, //
+        vidmm::{
+            fence_page::FencePage,
+            paging_process::SystemPage, //
+        }, //
     },
     error::DxgResult,
     logic::fence_value,
@@ -48,7 +51,6 @@ use crate::{
         store_release,
         Word64, //
     },
-    sys::mem::value_page::ValuePage, //
 };
 use kernel::sync::{
     atomic::Atomic,
@@ -69,7 +71,7 @@ pub(crate) struct KmdFence {
 pub(crate) struct NativeView<'a> {
     pub(in crate::dxgk) kmd: &'a KmdFence,
     /// The page that MonitoredValue is in. Its place there is that of CurrentValue.
-    pub(in crate::dxgk) monitored: Option<&'a Arc<ValuePage>>,
+    pub(in crate::dxgk) monitored: Option<&'a FencePage>,
 }
 
 impl KmdFence {
@@ -79,7 +81,7 @@ impl KmdFence {
     /// Context: may sleep, no spinlock held.
     pub(super) fn new(
         adapter: &Arc<Adapter>,
-        (pages, offset): ([&Arc<ValuePage>; 2], u64),
+        (pages, offset): ([&FencePage; 2], u64),
         monitored_value: u64,
         ty: NativeFenceType,
         private_data: &mut PrivateData,
@@ -223,7 +225,7 @@ impl KmdFence {
     fn look_at(&self, result: Result<(), NotUpdated>) {
         if result == Err(NotUpdated::Failed) {
             self.add(Count::FailedUpdates, 1);
-            self.adapter.fence_update_failed();
+            self.adapter.native_fences_failed();
         }
     }
 

@@ -26,7 +26,10 @@ use crate::{
         NativeFenceType,
         PrivateData, //
     },
-    dxgk::adapter::Adapter,
+    dxgk::{
+        adapter::Adapter,
+        vidmm::fence_page::FencePage, //
+    },
     error::DxgResult,
     logic::{
         fence_value::NOBODY_WAITS,
@@ -37,11 +40,8 @@ use crate::{
     },
     platform::{
         self,
-        load_acquire,
-        store_release,
-        Word64, //
-    },
-    sys::mem::value_page::ValuePage, //
+        store_release, //
+    }, //
 };
 use core::mem::size_of;
 use kernel::{
@@ -77,18 +77,20 @@ impl NativeFence {
         ty: NativeFenceType,
         private_data: &mut PrivateData,
     ) -> DxgResult<Self> {
-        let own;
-        let (monitored, page) = match place.common_monitored() {
-            Some(common) => (None, &common.page),
+        let monitored = match place.common_monitored() {
+            Some(_) => None,
             None => {
                 let page = CountedPage::new()?;
 
-                store_release(page.page.word(0), NOBODY_WAITS);
-                own = page.page.clone();
-                (Some(page), &own)
+                page.page.store(0, NOBODY_WAITS);
+                Some(page)
             }
         };
-        let pages = [place.page(), page];
+        let page = place.page();
+        let pages = [
+            &page,
+            page_of_monitored(&place, &monitored).unwrap_or(&page),
+        ];
 
         Ok(Self {
             on_adapter: KmdFence::new(
@@ -113,18 +115,14 @@ impl NativeFence {
     }
 
     /// The page that MonitoredValue is in. Its place there is that of CurrentValue.
-    fn monitored_page(&self) -> Option<&Arc<ValuePage>> {
-        let counted = self.place.common_monitored().or(self.monitored.as_ref());
-
-        counted.map(|counted| &counted.page)
+    fn monitored_page(&self) -> Option<&FencePage> {
+        page_of_monitored(&self.place, &self.monitored)
     }
 
-    /// MonitoredValue in the kernel's mapping.
-    fn monitored_word(&self) -> Option<&Word64> {
+    /// Which word of its page MonitoredValue is.
+    fn monitored_index(&self) -> usize {
         // CAST: an offset in a page.
-        let word = self.place.offset() as usize / size_of::<u64>();
-
-        Some(self.monitored_page()?.word(word))
+        self.place.offset() as usize / size_of::<u64>()
     }
 
     /// As [`KmdFence::name`].
@@ -162,9 +160,21 @@ impl NativeFence {
 
     /// UpdateCurrentValuesFromCpu (FEN-102, FEN-104). The fence lock is held.
     fn store(&self, value: u64, how: CurrentValueUpdate) {
-        self.on_adapter
-            .store_under_lock(self.place.word(), value, how);
+        self.place.store_by(value, |word| {
+            self.on_adapter.store_under_lock(word, value, how);
+        });
     }
+}
+
+/// The page that MonitoredValue is in, of a fence whose CurrentValue is in `place`: the common one
+/// there, or `own`.
+fn page_of_monitored<'a>(
+    place: &'a FenceStorage,
+    own: &'a Option<CountedPage>,
+) -> Option<&'a FencePage> {
+    let counted = place.common_monitored().or(own.as_ref());
+
+    counted.map(|counted| &counted.page)
 }
 
 /// The words of a fence.
@@ -219,7 +229,7 @@ impl Words {
 impl CurrentValue for Words {
     #[inline(always)]
     fn load(&self) -> u64 {
-        load_acquire(self.place().word())
+        self.place().load()
     }
 
     #[inline(always)]
@@ -256,13 +266,17 @@ impl CurrentValue for StoredBy<'_> {
 
 impl MonitoredValue for NativeFence {
     fn load(&self) -> u64 {
-        self.monitored_word().map_or(NOBODY_WAITS, load_acquire)
+        let page = self.monitored_page();
+
+        page.map_or(NOBODY_WAITS, |page| page.load(self.monitored_index()))
     }
 
     fn store(&self, value: u64) {
-        if let Some(word) = self.monitored_word() {
-            self.on_adapter
-                .store_monitored(word, value, self.place.word());
+        if let Some(page) = self.monitored_page() {
+            page.store_by(self.monitored_index(), value, |word| {
+                self.on_adapter
+                    .store_monitored(word, value, self.place.word());
+            });
         }
     }
 }

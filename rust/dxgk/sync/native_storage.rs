@@ -4,6 +4,9 @@
 //! distance that a GPU wants between two fences (FEN-61). Almost all want the same. Fences that
 //! only packets use have other pages, which the process does not see (FEN-130).
 //!
+//! A process has one of these for all adapters, with pages of system memory, and one on each
+//! adapter where its fences may be in memory of the GPU (FEN-63).
+//!
 //! LOCK: `others` is a leaf. Pools are made and dropped without it.
 
 use super::{
@@ -17,6 +20,7 @@ use super::{
 };
 use crate::{
     ddi::native_fence::NativeFenceType,
+    dxgk::vidmm::fence_memory::FenceMemory,
     error::{
         DxgResult,
         Status, //
@@ -91,19 +95,20 @@ impl NativeStorage {
     }
 
     /// A slot that shows `value`, of a fence of this type that is `stride` bytes from the next one:
-    /// a power of two from 8 to 4096.
+    /// a power of two from 8 to 4096. New pages are of `memory`, or else of the system.
     ///
     /// Context: a system call of the process, no locks held.
-    pub(crate) fn slot(
+    pub(in crate::dxgk) fn slot(
         &self,
         value: u64,
         stride: u32,
         ty: NativeFenceType,
+        memory: Option<&FenceMemory<'_>>,
     ) -> DxgResult<FenceStorage> {
         // CAST: 32 bits fit a usize.
         match (stride as usize, ty) {
-            (STRIDE, NativeFenceType::Default) => self.usual.slot(value),
-            _ => self.other(stride, ty)?.slot(value),
+            (STRIDE, NativeFenceType::Default) => self.usual.slot(value, memory),
+            _ => self.other(stride, ty)?.slot(value, memory),
         }
     }
 

@@ -291,7 +291,7 @@ impl Pages {
 
     /// The name of the page that shows `fence` to such an opening.
     pub(super) fn key(fence: &Fence, sight: Sight) -> Key {
-        let page = Arc::as_ptr(fence.storage().page()).addr();
+        let page = Arc::as_ptr(fence.storage().home()).addr();
         let is_quiet = fence.storage().is_common() && !sight.stores;
 
         // A pointer to words has bits for that.

@@ -19,6 +19,7 @@ use super::{
         Joined, //
     },
     contexts::{
+        self,
         Contexts,
         SpaceContext, //
     },
@@ -30,7 +31,8 @@ use super::{
         PagingLog, //
     },
     ranges::RangeTree,
-    resident_in::ResidentIn, //
+    resident_in::ResidentIn,
+    shows_fences::ShowsFences, //
 };
 use crate::{
     ddi::{
@@ -115,6 +117,9 @@ pub(crate) struct AddressSpace {
     usage: [Atomic<u64>; GROUPS],
     /// What the process has offered and could go without.
     offered: Arc<IdleList>,
+    /// Who stops its contexts to move a page of fence values holds it.
+    #[pin]
+    pub(super) moves: Mutex<()>,
     #[pin]
     pub(super) state: Mutex<State>,
 }
@@ -174,6 +179,7 @@ impl AddressSpace {
                 _joined: joined,
                 usage: [const { Atomic::new(0) }; GROUPS],
                 offered,
+                moves <- new_mutex!((), "AddressSpace::moves"),
                 state <- new_mutex!(
                     State {
                         ranges: RangeTree::new(),
@@ -246,6 +252,30 @@ impl AddressSpace {
         let state = self.state.lock();
 
         (state.ranges.count(), state.tables.count())
+    }
+}
+
+impl ShowsFences for AddressSpace {
+    fn refresh_fence_page(&self, name: u64) {
+        let mut state = self.state.lock();
+        let (fences, tables) = state.fences();
+
+        fences.refresh(tables, name);
+    }
+
+    fn while_stopped(&self, change: &mut dyn FnMut()) {
+        let _alone = self.moves.lock();
+
+        self.contexts.suspend(contexts::Why::FencePage);
+        change();
+        self.contexts.resume(contexts::Why::FencePage);
+    }
+
+    fn count_fence_page(&self, group: usize, is_more: bool) {
+        match is_more {
+            true => self.add_usage(group, PAGE),
+            false => self.sub_usage(group, PAGE),
+        }
     }
 }
 

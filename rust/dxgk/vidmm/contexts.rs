@@ -62,6 +62,8 @@ pub(super) enum Why {
     PageTables = 1 << 0,
     /// All contexts of the adapter are.
     Adapter = 1 << 1,
+    /// A page that engines store values of fences to moves.
+    FencePage = 1 << 2,
 }
 
 /// The contexts of one address space.

@@ -104,7 +104,7 @@ impl Process {
     }
 
     fn paging_fence(&self, tables: &Tables, parent: &Parent) -> DxgResult<Strong> {
-        let storage = self.fence_storage.slot(0)?;
+        let storage = self.fence_storage.slot(0, None)?;
         let header = Header::new(
             ObjectKind::MonitoredFence,
             Some((*parent.device.adapter).clone()),

@@ -9,15 +9,15 @@
 //! Engines look at page tables for contexts only. So the entries are written when the process has
 //! its first context, and from then on at once. The addresses are there before.
 
-use super::page_tables::PageTables;
+use super::{
+    fence_page::FencePage,
+    page_tables::PageTables, //
+};
 use crate::{
-    ddi::{
-        paging::{
-            PageEntry,
-            PageSize,
-            PageTableEntry, //
-        },
-        segments::SYSTEM_MEMORY, //
+    ddi::paging::{
+        PageEntry,
+        PageSize,
+        PageTableEntry, //
     },
     error::{
         DxgResult,
@@ -26,27 +26,25 @@ use crate::{
     logic::gpu_ranges::{
         Bounds,
         PAGE, //
-    },
-    sys::mem::value_page::ValuePage,
+    }, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::prelude::*;
 
 /// A page that is mapped.
 struct Mapped {
     /// How many have said that engines may store, see [`FencePages::allow`].
     writers: u32,
-    page: Arc<ValuePage>,
+    page: FencePage,
 }
 
 impl Mapped {
     /// Its entry in the page tables.
     fn entry(&self) -> PageTableEntry {
+        let (segment, address) = self.page.place();
+
         PageTableEntry::Page(PageEntry {
-            segment: SYSTEM_MEMORY,
-            address: self.page.physical(),
+            segment,
+            address,
             page_size: PageSize::Kib4,
             read_only: self.writers == 0,
             no_execute: true,
@@ -110,6 +108,8 @@ pub(super) struct FencePages {
     /// Those that are not used, by the size of their groups. A place stays in its group, so that
     /// there is always one that is large enough where there was one.
     free: [FreePlaces; MOST as usize + 1],
+    /// Those whose pages may move.
+    movable: KVec<u32>,
     /// Engines may look at the page tables, which therefore have the entries.
     is_walked: bool,
 }
@@ -122,6 +122,7 @@ impl FencePages {
             room: pages.end.saturating_sub(pages.first),
             places: KVVec::new(),
             free: Default::default(),
+            movable: KVec::new(),
             is_walked: false,
         }
     }
@@ -242,15 +243,24 @@ impl FencePages {
     pub(super) fn show(
         &mut self,
         tables: &mut PageTables,
-        page: &Arc<ValuePage>,
+        page: &FencePage,
         stores: bool,
     ) -> DxgResult<ShownPage> {
+        if page.local().is_some() {
+            self.movable.reserve(1, GFP_KERNEL_ACCOUNT)?;
+        }
+
         let place = self.take_places(tables, 0)?;
         let number = self.page_of(place);
         let mapped = Mapped {
             writers: stores.into(),
             page: page.clone(),
         };
+
+        if page.local().is_some() {
+            // There is room.
+            let _room = self.movable.push_within_capacity(place);
+        }
 
         self.write(tables, number, mapped.entry(), false);
         // CAST: 32 bits fit a usize.
@@ -267,7 +277,7 @@ impl FencePages {
     pub(super) fn show_pages<'a>(
         &mut self,
         tables: &mut PageTables,
-        pages: impl ExactSizeIterator<Item = &'a Arc<ValuePage>>,
+        pages: impl ExactSizeIterator<Item = &'a FencePage>,
     ) -> DxgResult<ShownPages> {
         // CAST: below 32.
         let order = pages.len().trailing_zeros() as u8;
@@ -351,6 +361,22 @@ impl FencePages {
         }
     }
 
+    /// The page with this name is somewhere else now, wherever it is mapped. On return no engine
+    /// finds it where it was.
+    ///
+    /// Context: may sleep, the lock of the address space.
+    pub(super) fn refresh(&self, tables: &mut PageTables, name: u64) {
+        for place in &self.movable {
+            // CAST: 32 bits fit a usize.
+            let mapped = self.places.get(*place as usize).and_then(Option::as_ref);
+            let is_it = |mapped: &&Mapped| mapped.page.name() == name;
+
+            if let Some(mapped) = mapped.filter(is_it) {
+                self.write(tables, self.page_of(*place), mapped.entry(), true);
+            }
+        }
+    }
+
     /// Unmaps a page: on return no engine uses it. The result keeps the page, to be dropped without
     /// the lock.
     ///
@@ -359,6 +385,9 @@ impl FencePages {
         // CAST: as above.
         let gone = self.places.get_mut(shown.place as usize)?.take()?;
 
+        if gone.page.local().is_some() {
+            self.movable.retain(|place| *place != shown.place);
+        }
         self.write(tables, shown.number, PageTableEntry::Invalid, true);
         self.give_places(shown.place, 0);
         Some(gone)

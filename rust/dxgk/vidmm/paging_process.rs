@@ -18,9 +18,11 @@ use super::{
         OnAdapter, //
     },
     contexts::SpaceContext,
+    fence_page::FencePage,
     fence_pages::ShownPage,
     idle::IdleList,
-    paging_log::LogAbout, //
+    paging_log::LogAbout,
+    shows_fences::ShowsFences, //
 };
 use crate::{
     ddi::{
@@ -66,12 +68,9 @@ use crate::{
             PAGING_PROCESS, //
         }, //
     },
-    sys::{
-        alloc::{
-            pin_arc,
-            tree_place, //
-        },
-        mem::value_page::ValuePage, //
+    sys::alloc::{
+        pin_arc,
+        tree_place, //
     }, //
 };
 use kernel::{
@@ -95,7 +94,7 @@ struct Shown {
 /// The paging process of an adapter.
 #[pin_data]
 pub(in crate::dxgk) struct PagingProcess {
-    /// By the physical addresses of pages.
+    /// By the names of pages.
     #[pin]
     shown: Mutex<RBTree<u64, Shown>>,
     stats: OwnStats,
@@ -163,8 +162,8 @@ impl PagingProcess {
     /// result is dropped.
     ///
     /// Context: a system call, no spinlock held.
-    pub(in crate::dxgk) fn show(self: &Arc<Self>, page: &Arc<ValuePage>) -> DxgResult<SystemPage> {
-        let key = page.physical();
+    pub(in crate::dxgk) fn show(self: &Arc<Self>, page: &FencePage) -> DxgResult<SystemPage> {
+        let key = page.name();
         let place = tree_place()?;
         let mut shown = self.shown.lock();
         let at = match shown.get_mut(&key) {
@@ -194,6 +193,11 @@ impl PagingProcess {
             key,
             at,
         })
+    }
+
+    /// What moves a page of fence values asks it.
+    pub(super) fn shows(&self) -> Arc<dyn ShowsFences> {
+        self.space.clone()
     }
 
     /// One fence less wants a page to be mapped.

@@ -4,16 +4,13 @@
 
 use super::{
     address_space::AddressSpace,
+    fence_page::FencePage,
     fence_pages::{
         ShownPage,
         ShownPages, //
     }, //
 };
-use crate::{
-    error::DxgResult,
-    sys::mem::value_page::ValuePage, //
-};
-use kernel::sync::Arc;
+use crate::error::DxgResult;
 
 impl AddressSpace {
     /// Maps a page of fence values. Engines may store to it if `stores`, which is as
@@ -22,7 +19,7 @@ impl AddressSpace {
     /// Context: a system call, no locks held.
     pub(in crate::dxgk) fn show_page(
         &self,
-        page: &Arc<ValuePage>,
+        page: &FencePage,
         stores: bool,
     ) -> DxgResult<ShownPage> {
         let mut state = self.state.lock();
@@ -72,7 +69,7 @@ impl AddressSpace {
     /// Context: a system call, no locks held.
     pub(in crate::dxgk) fn show_pages<'a>(
         &self,
-        pages: impl ExactSizeIterator<Item = &'a Arc<ValuePage>>,
+        pages: impl ExactSizeIterator<Item = &'a FencePage>,
     ) -> DxgResult<ShownPages> {
         let mut state = self.state.lock();
         let (fences, tables) = state.fences();

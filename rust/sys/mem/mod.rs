@@ -12,6 +12,7 @@ pub(crate) mod local_memory;
 pub(crate) mod mapping;
 pub(crate) mod movable;
 mod page_slots;
+pub(crate) mod page_words;
 pub(crate) mod pages;
 pub(crate) mod physical;
 pub(crate) mod pinned;

@@ -109,6 +109,16 @@ impl Frame<'_> {
         self.page.ok_or(Error::from_errno(-EOPNOTSUPP))
     }
 
+    /// Where the kernel has it: EOPNOTSUPP for memory behind a bus, or that it has nowhere. Valid
+    /// as long as the page is there.
+    pub(in crate::sys) fn address(self) -> Result<NonNull<u8>> {
+        let page = self.page()?;
+        // SAFETY: The page is allocated; without a place in the direct map the result is null.
+        let address = unsafe { ffi::dxg_page_address(page.as_ptr()) };
+
+        NonNull::new(address.cast()).ok_or(Error::from_errno(-EOPNOTSUPP))
+    }
+
     /// Fills it with zeros: EOPNOTSUPP if it has no `struct page`. Does not sleep, and fails for no
     /// other reason.
     pub(crate) fn clear(self) -> Result {

@@ -48,6 +48,8 @@ mod feature_overrides;
 #[cfg(not(loom))]
 mod fence_log;
 #[cfg(not(loom))]
+mod fence_placement;
+#[cfg(not(loom))]
 mod fence_slots;
 #[cfg(not(loom))]
 mod fence_value;

@@ -31,7 +31,7 @@ use crate::kmd::fake::queues::Queues;
 use crate::kmd::fake::{Behaviour, FakeKmd};
 use crate::platform::Shared;
 
-fn info() -> StartInfo {
+pub(super) fn info() -> StartInfo {
     StartInfo::of(Luid { low: 1, high: 2 }).unwrap()
 }
 

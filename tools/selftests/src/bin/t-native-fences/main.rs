@@ -10,6 +10,7 @@ mod interrupts;
 mod intra_gpu;
 mod log_sizes;
 mod logs;
+mod memory;
 mod modes;
 mod progress;
 mod queues;
@@ -31,6 +32,7 @@ pub(crate) fn main() {
         .with(caps::tests)
         .with(system_process::tests)
         .with(intra_gpu::tests)
+        .with(memory::tests)
         .with(interrupts::tests)
         .with(queues::tests)
         .with(logs::tests)
