@@ -40,6 +40,7 @@ use crate::{
     },
     platform::{
         self,
+        load_acquire,
         store_release, //
     }, //
 };
@@ -229,7 +230,11 @@ impl Words {
 impl CurrentValue for Words {
     #[inline(always)]
     fn load(&self) -> u64 {
-        self.place().load()
+        match self {
+            Self::Native(native) => native.place.load(),
+            // Those of others are in system memory for good.
+            _ => load_acquire(self.place().word()),
+        }
     }
 
     #[inline(always)]
