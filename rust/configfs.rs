@@ -254,11 +254,16 @@ fn show(page: &mut [u8; PAGE_SIZE], text: fmt::Arguments<'_>) -> Result<usize> {
     Ok(writer.bytes_written())
 }
 
-/// A number as somebody has written it.
-fn number(page: &[u8]) -> Result<u64> {
+/// What somebody has written, as `read` understands it.
+fn written<T>(page: &[u8], read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
     let text = core::str::from_utf8(page).map_err(|_| EINVAL)?;
 
-    text.trim().parse().map_err(|_| EINVAL)
+    read(text.trim()).ok_or(EINVAL)
+}
+
+/// A number as somebody has written it.
+fn number(page: &[u8]) -> Result<u64> {
+    written(page, |text| text.parse().ok())
 }
 
 /// `enabled`: whether there is the adapter.
@@ -400,8 +405,7 @@ impl AttributeOperations<7> for SoftAdapter {
     }
 
     fn store(this: &Self, page: &[u8]) -> Result {
-        let name = core::str::from_utf8(page).map_err(|_| EINVAL)?;
-        let profile = AdapterProfile::named(name.trim()).ok_or(EINVAL)?;
+        let profile = written(page, AdapterProfile::named)?;
 
         this.configure(|config| config.profile = profile)
     }
@@ -509,8 +513,7 @@ impl AttributeOperations<17> for SoftAdapter {
     }
 
     fn store(this: &Self, page: &[u8]) -> Result {
-        let name = core::str::from_utf8(page).map_err(|_| EINVAL)?;
-        let mode = NativeInterruptMode::named(name.trim()).ok_or(EINVAL)?;
+        let mode = written(page, NativeInterruptMode::named)?;
 
         this.configure(|config| config.native_interrupts = mode)
     }
@@ -528,8 +531,7 @@ impl AttributeOperations<18> for SoftAdapter {
     }
 
     fn store(this: &Self, page: &[u8]) -> Result {
-        let name = core::str::from_utf8(page).map_err(|_| EINVAL)?;
-        let way = MonitoredValues::named(name.trim()).ok_or(EINVAL)?;
+        let way = written(page, MonitoredValues::named)?;
 
         this.configure(|config| config.monitored_values = way)
     }
@@ -547,8 +549,7 @@ impl AttributeOperations<19> for SoftAdapter {
     }
 
     fn store(this: &Self, page: &[u8]) -> Result {
-        let name = core::str::from_utf8(page).map_err(|_| EINVAL)?;
-        let path = EventPath::named(name.trim()).ok_or(EINVAL)?;
+        let path = written(page, EventPath::named)?;
         let mut state = this.state.lock();
 
         if state.adapter.is_some() {
@@ -604,8 +605,7 @@ impl AttributeOperations<21> for SoftAdapter {
     }
 
     fn store(this: &Self, page: &[u8]) -> Result {
-        let text = core::str::from_utf8(page).map_err(|_| EINVAL)?;
-        let addresses = FenceAddresses::read(text.trim()).ok_or(EINVAL)?;
+        let addresses = written(page, FenceAddresses::read)?;
 
         this.configure(|config| config.fence_addresses = addresses)
     }
@@ -714,8 +714,7 @@ impl AttributeOperations<27> for SoftAdapter {
     }
 
     fn store(this: &Self, page: &[u8]) -> Result {
-        let text = core::str::from_utf8(page).map_err(|_| EINVAL)?;
-        let memory = FenceMemory::named(text.trim()).ok_or(EINVAL)?;
+        let memory = written(page, FenceMemory::named)?;
 
         this.configure(|config| config.fence_memory = memory)
     }
