@@ -22,16 +22,20 @@ use super::{
     gpu_ranges::PAGE,
     page_levels::Levels, //
 };
-use crate::ddi::{
-    caps::GpuMmuCaps,
-    paging::{
-        Entries,
-        PageEntry,
-        PageSize,
-        PageTableEntry,
-        MAX_ENTRIES, //
+use crate::{
+    ddi::{
+        caps::GpuMmuCaps,
+        object::TableUpdate,
+        paging::{
+            Entries,
+            PageEntry,
+            PageSize,
+            PageTableEntry,
+            MAX_ENTRIES, //
+        },
+        segments::SYSTEM_MEMORY, //
     },
-    segments::SYSTEM_MEMORY, //
+    platform::Word64, //
 };
 
 /// A table: its level, and its number among all of the level. In order.
@@ -62,6 +66,23 @@ pub struct Update<'a> {
     pub driver_protection: u64,
     /// What the first one shows, or would.
     pub shows: Shows,
+}
+
+impl<'a> Update<'a> {
+    /// What the KMD gets for a table with this key, which is there.
+    pub fn of_table(&self, key: Key, table: &'a [Word64]) -> TableUpdate<'a> {
+        TableUpdate {
+            level: key.level,
+            table,
+            page_size: self.page_size,
+            start: self.start,
+            entries: self.entries,
+            initial_update: self.initial,
+            notify_eviction: self.evicted,
+            driver_protection: self.driver_protection,
+            address: self.address,
+        }
+    }
 }
 
 /// A place in an allocation.

@@ -19,10 +19,7 @@ use super::{
 use crate::{
     ddi::{
         class::Passive,
-        object::{
-            self,
-            TableUpdate, //
-        },
+        object,
         paging::{
             Entries,
             PageEntry,
@@ -270,20 +267,8 @@ impl Tables for Store {
         let class = Passive::here();
 
         self.write(|| recorded(key.level, update));
-        self.kmd.update_page_table(
-            &class,
-            &TableUpdate {
-                level: key.level,
-                table: table.page.words(),
-                page_size: update.page_size,
-                start: update.start,
-                entries: update.entries,
-                initial_update: update.initial,
-                notify_eviction: update.evicted,
-                driver_protection: update.driver_protection,
-                address: update.address,
-            },
-        );
+        self.kmd
+            .update_page_table(&class, &update.of_table(key, table.page.words()));
         work::breathe();
     }
 

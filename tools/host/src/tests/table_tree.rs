@@ -11,7 +11,7 @@ use crate::{
     ddi::{
         caps::{AdapterQuery, DriverCaps, Luid, StartInfo},
         class::{DeviceInterrupt, Passive},
-        object::{Context, Device, Process, Suspension, Suspensions, TableUpdate},
+        object::{Context, Device, Process, Suspension, Suspensions},
         paging::{is_removed, PageEntry, PageSize, PageTableEntry, RootPageTable},
         port::Port,
         queue::{Fault, QueueCallbacks},
@@ -138,17 +138,7 @@ impl Tables for Memory {
     fn update(&self, key: Key, update: &Update<'_>) {
         self.process.update_page_table(
             &Passive::here(),
-            &TableUpdate {
-                level: key.level,
-                table: self.tables[&key].0.words(),
-                page_size: update.page_size,
-                start: update.start,
-                entries: update.entries,
-                initial_update: update.initial,
-                notify_eviction: update.evicted,
-                driver_protection: update.driver_protection,
-                address: update.address,
-            },
+            &update.of_table(key, self.tables[&key].0.words()),
         );
     }
 
