@@ -33,7 +33,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 }
 
 /// CurrentValue and MonitoredValue, as the GPU reads them: no process may.
-fn values(gpu: &Gpu, fence: &IntraGpuFence) -> TestResult<(u64, u64)> {
+pub(crate) fn values(gpu: &Gpu, fence: &IntraGpuFence) -> TestResult<(u64, u64)> {
     let seen = gpu.buffer(PAGE)?;
     let load = Pm4::new().copy(seen.at(0), fence.gpu_address(), 8).copy(
         seen.at(8),

@@ -19,6 +19,7 @@ use selftests::time::{eventually, soon};
 use selftests::{ensure_eq, fails_with, Suite, TestResult};
 
 use crate::t_native_fences::caps::works;
+use crate::t_native_fences::intra_gpu::values;
 use crate::t_native_fences::{is_told, monitored_value, signal, waited};
 
 const NONE: SyncFlags = SyncFlags::empty();
@@ -142,18 +143,6 @@ fn places(memory: &str, bytes: &str, of_default: u64) -> TestResult {
     })?;
     drop(device);
     adapter.remove()
-}
-
-/// Both values, as the GPU reads them.
-fn values(gpu: &Gpu, fence: &IntraGpuFence) -> TestResult<(u64, u64)> {
-    let seen = gpu.buffer(PAGE)?;
-    let load = Pm4::new().copy(seen.at(0), fence.gpu_address(), 8).copy(
-        seen.at(8),
-        fence.monitored_address(),
-        8,
-    );
-    gpu.run(&load)?;
-    Ok((seen.get64(0), seen.get64(8)))
 }
 
 /// An engine stores each of these values, and finds it where it was stored.
