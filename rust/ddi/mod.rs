@@ -101,6 +101,7 @@ use native_fence::{
     PrivateData, //
 };
 use paging::{
+    Built,
     PagingOperation,
     RootPageTable, //
 };
@@ -359,8 +360,9 @@ pub trait Kmd: Destroy + Send + Sync {
     fn resume_context(&self, class: &Dispatch, context: ContextCookie);
 
     /// BuildPagingBuffer. The KMD writes entries as it is told: the OS part sees to it that nobody
-    /// else changes the same table at the same time.
-    fn build_paging_buffer(&self, class: &Passive, operation: PagingOperation<'_>);
+    /// else changes the same table at the same time. Commands for a paging buffer are built for one
+    /// operation at a time, and only if the caps name a paging node; this does not wait for it.
+    fn build_paging_buffer(&self, class: &Passive, operation: PagingOperation<'_>) -> Built;
 
     /// What a node does that there is. Not an entry of the WDK.
     fn query_node_status(&self, class: &Passive, node: u32) -> NodeStatus;

@@ -3,11 +3,16 @@
 //! Page tables of GPU address spaces (MEM-51 to MEM-59), and the aperture (MEM-4, MEM-78).
 //!
 //! The OS part decides what is mapped where, and owns the tables. The KMD knows the format of their
-//! entries. Tables are updated by the processor: mode CPU_VIRTUAL, the only one so far. So the work
-//! of BuildPagingBuffer is done on its return, and no paging buffer is built.
+//! entries. Tables are updated by the processor: mode CPU_VIRTUAL, the only one so far. So that part
+//! of BuildPagingBuffer is done on its return.
+//!
+//! Bytes are filled and moved by the paging node, where the adapter has one. The KMD writes commands
+//! to a [`PagingBuffer`]; the OS part submits them to a context of the paging process, by whose
+//! addresses they name memory.
 
 use super::types::{
     AllocationCookie,
+    ContextCookie,
     ProcessCookie, //
 };
 use crate::platform::Word64;
@@ -38,6 +43,10 @@ pub enum PagingOperation<'a> {
     /// DXGK_OPERATION_UNMAP_APERTURE_SEGMENT: the aperture does not show them any more. When this
     /// returns, no access that has gone through it to one of them is in progress (MEM-58).
     UnmapApertureSegment(UnmapApertureSegment),
+    /// DXGK_OPERATION_VIRTUAL_TRANSFER: commands that copy bytes of an allocation.
+    TransferVirtual(TransferVirtual, &'a mut PagingBuffer),
+    /// DXGK_OPERATION_VIRTUAL_FILL: commands that fill bytes of an allocation.
+    FillVirtual(FillVirtual, &'a mut PagingBuffer),
 }
 
 impl PagingOperation<'_> {
@@ -46,10 +55,136 @@ impl PagingOperation<'_> {
         match self {
             Self::MapApertureSegment(_) => 5,
             Self::UnmapApertureSegment(_) => 6,
+            Self::TransferVirtual(..) => 8,
+            Self::FillVirtual(..) => 9,
             Self::UpdatePageTable(_) => 11,
             Self::FlushTlb { .. } => 12,
         }
     }
+}
+
+/// What BuildPagingBuffer has done. An operation without a paging buffer is always done on return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Built {
+    /// All of it is in the buffer, or done.
+    All,
+    /// STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER: what is in the buffer is to be submitted. Then the
+    /// same operation comes again with an empty one, and with the offset as it was left.
+    InsufficientDmaBuffer,
+    /// STATUS_GRAPHICS_ALLOCATION_BUSY: it is to come again when no engine uses the allocation.
+    AllocationBusy,
+    /// Anything else went wrong: the adapter is in error.
+    Failed,
+}
+
+/// Most dwords of a paging buffer.
+pub const PAGING_BUFFER_DWORDS: usize = 256;
+
+/// A paging buffer, to which the KMD writes commands for the paging node (`pDmaBuffer`). There are
+/// no private data of the driver with it.
+pub struct PagingBuffer {
+    /// The context of the paging process that will run it (`hSystemContext`).
+    pub context: ContextCookie,
+    /// GPU virtual address of its first dword, in the paging process.
+    pub address: u64,
+    /// `MultipassOffset`: 0 at first, then as the KMD has left it.
+    pub multipass_offset: u32,
+    dwords: [u32; PAGING_BUFFER_DWORDS],
+    room: usize,
+    written: usize,
+}
+
+impl PagingBuffer {
+    /// One without room.
+    pub const fn new() -> Self {
+        Self {
+            context: ContextCookie(0),
+            address: 0,
+            multipass_offset: 0,
+            dwords: [0; PAGING_BUFFER_DWORDS],
+            room: 0,
+            written: 0,
+        }
+    }
+
+    /// It is empty, and has room for so many dwords, or for all that there are.
+    pub fn begin(&mut self, room: usize) {
+        self.room = room.min(PAGING_BUFFER_DWORDS);
+        self.written = 0;
+    }
+
+    /// How many more dwords it has room for.
+    pub const fn room(&self) -> usize {
+        self.room.saturating_sub(self.written)
+    }
+
+    /// Writes these dwords. False if they have no room: then none is written.
+    pub fn write(&mut self, dwords: &[u32]) -> bool {
+        let end = self.written.saturating_add(dwords.len());
+        let places = self.dwords.get_mut(..self.room);
+        let Some(places) = places.and_then(|places| places.get_mut(self.written..end)) else {
+            return false;
+        };
+
+        places.copy_from_slice(dwords);
+        self.written = end;
+        true
+    }
+
+    /// What is written.
+    pub fn written(&self) -> &[u32] {
+        self.dwords.get(..self.written).unwrap_or_default()
+    }
+}
+
+impl Default for PagingBuffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Between which kinds of memory bytes are moved (`DXGK_MEMORY_TRANSFER_DIRECTION`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From a segment to system memory.
+    LocalToSystem,
+    /// From system memory to a segment.
+    SystemToLocal,
+    /// From a segment to a segment.
+    LocalToLocal,
+}
+
+/// Bytes of an allocation that move to another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferVirtual {
+    /// Whose bytes they are.
+    pub allocation: AllocationCookie,
+    /// Where in the allocation they begin. It is not added to the addresses.
+    pub offset: u64,
+    /// How many there are: a multiple of the page size.
+    pub size: u64,
+    /// GPU virtual address where they are, in the paging process.
+    pub source: u64,
+    /// GPU virtual address where they are to be.
+    pub destination: u64,
+    /// Between which kinds of memory.
+    pub direction: Direction,
+}
+
+/// Bytes of an allocation that get a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FillVirtual {
+    /// Whose bytes they are.
+    pub allocation: AllocationCookie,
+    /// Where in the allocation they begin. It is not added to the address.
+    pub offset: u64,
+    /// How many there are: a multiple of the page size.
+    pub size: u64,
+    /// Each dword of them.
+    pub pattern: u32,
+    /// GPU virtual address where they are, in the paging process.
+    pub destination: u64,
 }
 
 /// Whether WDDM 2 has no operation of this number any more: Transfer, Fill, DiscardContent,

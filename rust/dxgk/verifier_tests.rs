@@ -253,7 +253,7 @@ mod tests {
                     last: 0,
                 };
 
-                made.kmd.build_paging_buffer(&Passive::here(), flush);
+                let _built = made.kmd.build_paging_buffer(&Passive::here(), flush);
             }),
             (Rule::ChildrenLeft, Entry::DestroyProcess, |made| {
                 made.kmd.destroy_process(&Passive::here(), made.process);

@@ -42,6 +42,12 @@ pub mod opcode {
 /// COUNT of a NOP that has a header only.
 const NOP_ALONE: u32 = 0x3fff;
 
+/// The header of a packet with so many dwords, itself included: two at least.
+pub const fn header(opcode: u8, dwords: usize) -> u32 {
+    // CAST: 14 bits, and 8 bits. OVERFLOW: as above.
+    (3 << 30) | ((dwords as u32).wrapping_sub(2) << 16) | ((opcode as u32) << 8)
+}
+
 /// What may be in COUNT, which is one less than the dwords behind the header.
 enum Count {
     /// Anything, and none of it is read. All ones are no dword at all.

@@ -43,7 +43,7 @@ pub struct ApertureRange {
 /// What CreateAllocation has made.
 pub struct Allocation {
     id: AllocationId,
-    cookie: AllocationCookie,
+    pub(super) cookie: AllocationCookie,
     /// Not 0 once NotifyAllocationEnd was called.
     told: Word32,
     /// What the KMD said about it.
@@ -108,7 +108,8 @@ impl Allocation {
         };
 
         if let Some(kmd) = self.port.enter_to_page(class) {
-            kmd.build_paging_buffer(class, PagingOperation::MapApertureSegment(map));
+            // It is done on return.
+            let _done = kmd.build_paging_buffer(class, PagingOperation::MapApertureSegment(map));
         }
     }
 
@@ -125,7 +126,9 @@ impl Allocation {
         };
 
         if let Some(kmd) = self.port.enter_to_page(class) {
-            kmd.build_paging_buffer(class, PagingOperation::UnmapApertureSegment(unmap));
+            // It is done on return.
+            let _done =
+                kmd.build_paging_buffer(class, PagingOperation::UnmapApertureSegment(unmap));
         }
     }
 }

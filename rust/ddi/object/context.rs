@@ -2,14 +2,25 @@
 
 //! A context: of packets, which takes submissions itself, or of HW queues.
 
-use super::device::Device;
+use super::{
+    allocation::Allocation,
+    device::Device, //
+};
 use crate::{
     ddi::{
         class::{
             Dispatch,
             Passive, //
         },
-        paging::RootPageTable,
+        paging::{
+            Built,
+            Direction,
+            FillVirtual,
+            PagingBuffer,
+            PagingOperation,
+            RootPageTable,
+            TransferVirtual, //
+        },
         port::{
             Calls,
             Port, //
@@ -30,6 +41,28 @@ use crate::{
         Shared, //
     }, //
 };
+
+/// What a paging node is to do with bytes of an allocation.
+#[derive(Clone, Copy)]
+pub struct PagingWork {
+    /// Where in the allocation they begin.
+    pub offset: u64,
+    /// How many there are.
+    pub size: u64,
+    /// GPU virtual address where they are to be, in the paging process.
+    pub destination: u64,
+    /// Where they come from.
+    pub from: Origin,
+}
+
+/// Where bytes come from.
+#[derive(Clone, Copy)]
+pub enum Origin {
+    /// TransferVirtual: from this GPU virtual address.
+    Memory(u64, Direction),
+    /// FillVirtual: each dword is this.
+    Pattern(u32),
+}
 
 /// What CreateContext has made.
 pub struct Context {
@@ -96,6 +129,55 @@ impl Context {
 
         kmd.submit_command(class, self.cookie, submission);
         Ok(())
+    }
+
+    /// BuildPagingBuffer with commands for this context, which is one of the paging process. The
+    /// caller sees to it that this is the only one for its node.
+    ///
+    /// Context: may sleep.
+    pub fn build(
+        &self,
+        class: &Passive,
+        allocation: &Allocation,
+        work: &PagingWork,
+        buffer: &mut PagingBuffer,
+    ) -> KmdResult<Built> {
+        let PagingWork {
+            offset,
+            size,
+            destination,
+            from,
+        } = *work;
+        let allocation = allocation.cookie;
+        let kmd = self.port().enter()?;
+
+        buffer.context = self.cookie;
+        Ok(kmd.build_paging_buffer(
+            class,
+            match from {
+                Origin::Memory(source, direction) => PagingOperation::TransferVirtual(
+                    TransferVirtual {
+                        allocation,
+                        offset,
+                        size,
+                        source,
+                        destination,
+                        direction,
+                    },
+                    buffer,
+                ),
+                Origin::Pattern(pattern) => PagingOperation::FillVirtual(
+                    FillVirtual {
+                        allocation,
+                        offset,
+                        size,
+                        pattern,
+                        destination,
+                    },
+                    buffer,
+                ),
+            },
+        ))
     }
 
     /// SuspendContext, for who waits for its end inside `kmd`. See [`Context::suspend`].

@@ -6,7 +6,7 @@
 //! Context: creates and drops may sleep, with no locks held.
 
 mod allocation;
-mod context;
+pub mod context;
 mod cpu_event;
 mod device;
 mod doorbell;

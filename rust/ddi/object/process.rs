@@ -147,7 +147,8 @@ impl Process {
         };
 
         if let Some(kmd) = self.port.enter_to_page(class) {
-            kmd.build_paging_buffer(class, PagingOperation::UpdatePageTable(update));
+            // It is done on return.
+            let _done = kmd.build_paging_buffer(class, PagingOperation::UpdatePageTable(update));
         }
     }
 
@@ -162,7 +163,8 @@ impl Process {
         };
 
         if let Some(kmd) = self.port.enter_to_page(class) {
-            kmd.build_paging_buffer(class, flush);
+            // It is done on return.
+            let _done = kmd.build_paging_buffer(class, flush);
         }
     }
 }

@@ -63,14 +63,9 @@ use crate::{
             PrivateData, //
         },
         paging::{
-            Entries,
-            MapApertureSegment,
+            Built,
             PagingOperation,
-            RootPageTable,
-            UnmapApertureSegment,
-            UpdatePageTable,
-            MAX_APERTURE_PAGES,
-            MAX_ENTRIES, //
+            RootPageTable, //
         },
         power::PowerState,
         process::CreateProcessArgs,
@@ -198,93 +193,6 @@ impl Verifier {
 
     fn is_node(&self, node: u32) -> bool {
         node < self.caps.nodes
-    }
-
-    fn update_page_table(&self, class: &Passive, update: UpdatePageTable<'_>) {
-        let process = update.process.0;
-        let Some((call, process)) = self.enter_on(Entry::UpdatePageTable, Kind::Process, process)
-        else {
-            return;
-        };
-        let count = update.entries.count();
-        // CAST: 32 bits fit a usize. OVERFLOW: a table has two entries in a word at most.
-        let end = (update.start as usize).checked_add(count);
-        let room = update.table.len().saturating_mul(2);
-
-        call.check(
-            Rule::BadValue,
-            update.level < self.caps.gpu_mmu.page_table_levels
-                && update.address % PAGE_SIZE == 0
-                && end.is_some_and(|end| end <= room)
-                && !matches!(update.entries, Entries::Each(entries) if entries.len() > MAX_ENTRIES),
-        );
-        self.kmd.build_paging_buffer(
-            class,
-            PagingOperation::UpdatePageTable(UpdatePageTable {
-                process: ProcessCookie(process.cookie()),
-                ..update
-            }),
-        );
-    }
-
-    fn flush_tlb(&self, class: &Passive, process: ProcessCookie, first: u64, last: u64) {
-        if let Some((call, process)) = self.enter_on(Entry::FlushTlb, Kind::Process, process.0) {
-            call.check(Rule::BadValue, first <= last);
-            self.kmd.build_paging_buffer(
-                class,
-                PagingOperation::FlushTlb {
-                    process: ProcessCookie(process.cookie()),
-                    first,
-                    last,
-                },
-            );
-        }
-    }
-
-    fn map_aperture(&self, class: &Passive, map: MapApertureSegment<'_>) {
-        let entered = self.enter_on(
-            Entry::MapApertureSegment,
-            Kind::Allocation,
-            map.allocation.0,
-        );
-
-        if let Some((call, allocation)) = entered {
-            call.check(
-                Rule::BadValue,
-                map.segment != 0
-                    && (1..=MAX_APERTURE_PAGES).contains(&map.pages.len())
-                    && map.pages.iter().all(|address| address % PAGE_SIZE == 0),
-            );
-            self.kmd.build_paging_buffer(
-                class,
-                PagingOperation::MapApertureSegment(MapApertureSegment {
-                    allocation: AllocationCookie(allocation.cookie()),
-                    ..map
-                }),
-            );
-        }
-    }
-
-    fn unmap_aperture(&self, class: &Passive, unmap: UnmapApertureSegment) {
-        let entered = self.enter_on(
-            Entry::UnmapApertureSegment,
-            Kind::Allocation,
-            unmap.allocation.0,
-        );
-
-        if let Some((call, allocation)) = entered {
-            call.check(
-                Rule::BadValue,
-                unmap.segment != 0 && unmap.count != 0 && unmap.dummy % PAGE_SIZE == 0,
-            );
-            self.kmd.build_paging_buffer(
-                class,
-                PagingOperation::UnmapApertureSegment(UnmapApertureSegment {
-                    allocation: AllocationCookie(allocation.cookie()),
-                    ..unmap
-                }),
-            );
-        }
     }
 }
 
@@ -914,17 +822,8 @@ impl Kmd for Verifier {
         }
     }
 
-    fn build_paging_buffer(&self, class: &Passive, operation: PagingOperation<'_>) {
-        match operation {
-            PagingOperation::UpdatePageTable(update) => self.update_page_table(class, update),
-            PagingOperation::FlushTlb {
-                process,
-                first,
-                last,
-            } => self.flush_tlb(class, process, first, last),
-            PagingOperation::MapApertureSegment(map) => self.map_aperture(class, map),
-            PagingOperation::UnmapApertureSegment(unmap) => self.unmap_aperture(class, unmap),
-        }
+    fn build_paging_buffer(&self, class: &Passive, operation: PagingOperation<'_>) -> Built {
+        self.build_paging(class, operation)
     }
 
     fn query_node_status(&self, class: &Passive, node: u32) -> NodeStatus {

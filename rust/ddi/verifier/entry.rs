@@ -115,6 +115,8 @@ entries! {
     DisconnectFenceDoorbell,
     /// An engine rings a doorbell that it has got by ConnectFenceDoorbell.
     FenceDoorbellRung,
+    TransferVirtual,
+    FillVirtual,
 }
 
 impl Entry {

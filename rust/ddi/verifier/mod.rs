@@ -22,6 +22,7 @@ mod destroys;
 mod entries;
 pub mod entry;
 mod objects;
+mod paging;
 pub mod rule;
 
 use super::{

@@ -104,6 +104,7 @@ pub(super) fn driver_caps() -> DriverCaps {
         max_escape_size: 64,
         physical_adapters: 2,
         nodes: 1,
+        paging_node: None,
         preemption: PreemptionCaps {
             graphics: 400,
             compute: 300,

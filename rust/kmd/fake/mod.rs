@@ -66,6 +66,7 @@ use crate::{
             PrivateData, //
         },
         paging::{
+            Built,
             PagingOperation,
             RootPageTable, //
         },
@@ -725,7 +726,7 @@ impl Kmd for FakeKmd {
     }
 
     /// An entry is its kind, and the place of the page. There is no other format.
-    fn build_paging_buffer(&self, _: &Passive, operation: PagingOperation<'_>) {
+    fn build_paging_buffer(&self, _: &Passive, operation: PagingOperation<'_>) -> Built {
         if let Some(operations) = &self.behaviour.operations {
             operations.record(&operation);
         }
@@ -749,7 +750,13 @@ impl Kmd for FakeKmd {
                     mmu.flush(process.0, first, last);
                 }
             }
+            // It has no paging node.
+            PagingOperation::TransferVirtual(..) | PagingOperation::FillVirtual(..) => {
+                self.journal.bad_value();
+                return Built::Failed;
+            }
         }
+        Built::All
     }
 
     fn query_node_status(&self, _: &Passive, _: u32) -> NodeStatus {

@@ -154,6 +154,8 @@ impl Operations {
                 count: map.pages.len(),
             },
             PagingOperation::UnmapApertureSegment(unmap) => What::UnmapApertureSegment(*unmap),
+            // It has no paging node, and says that nobody may ask it for this.
+            PagingOperation::TransferVirtual(..) | PagingOperation::FillVirtual(..) => return,
         };
         let operation = Operation {
             thread: platform::thread_id(),

@@ -30,6 +30,7 @@ use super::{
     },
     nodes,
     page_tables,
+    paging_buffer,
     parts::AdapterParts,
     polls::Polls,
     queue::Queue,
@@ -51,6 +52,7 @@ use crate::{
             OpenNativeFenceArgs, //
         },
         paging::{
+            Built,
             PagingOperation,
             RootPageTable, //
         },
@@ -340,10 +342,24 @@ impl Adapter {
             if let Some(shell) = self.engine(context.engine) {
                 shell.remove_context(&context);
             }
-            if context.system.is_some() {
+            if context.system.is_some() && !self.has_system_context() {
                 self.set_system_root(None);
             }
         }
+    }
+
+    /// Whether a context of the paging process is left.
+    fn has_system_context(&self) -> bool {
+        let contexts = self.contexts.lock();
+        let mut next = 0;
+
+        while let Some((number, context)) = contexts.next(next) {
+            if context.system.is_some() {
+                return true;
+            }
+            next = number.saturating_add(1);
+        }
+        false
     }
 
     /// The CMP reaches the paging process by this root, or not at all.
@@ -588,9 +604,9 @@ impl Adapter {
         }
     }
 
-    /// BuildPagingBuffer. The processor does the operation at once.
-    pub(super) fn build_paging_buffer(&self, operation: &PagingOperation<'_>) {
-        match operation {
+    /// BuildPagingBuffer. What has no buffer is done at once, by the processor.
+    pub(super) fn build_paging_buffer(&self, operation: PagingOperation<'_>) -> Built {
+        match &operation {
             PagingOperation::UpdatePageTable(update) => {
                 page_tables::update(self.config.profile, &self.ids, update);
             }
@@ -617,6 +633,14 @@ impl Adapter {
                     shell.wait_for_slice();
                 }
             }
+            PagingOperation::TransferVirtual(..) | PagingOperation::FillVirtual(..) => {}
+        }
+        match operation {
+            PagingOperation::TransferVirtual(transfer, buffer) => {
+                paging_buffer::transfer(&transfer, buffer)
+            }
+            PagingOperation::FillVirtual(fill, buffer) => paging_buffer::fill(&fill, buffer),
+            _ => Built::All,
         }
     }
 

@@ -211,9 +211,13 @@ impl Core {
         let context = context.number()?;
         let entry = self.entries.contexts.get(context)?;
         let (root, priority) = (entry.root, entry.priority);
+        let privilege = match entry.object.system {
+            Some(_) => Privilege::Paging,
+            None => Privilege::Normal,
+        };
         let entry = QueueEntry {
             node: QueueNode::default(),
-            queue: engine::queue::Queue::new(root, Privilege::Normal),
+            queue: engine::queue::Queue::new(root, privilege),
             running: 0,
             fetched: 0,
             waits: None,

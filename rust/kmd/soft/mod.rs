@@ -28,6 +28,7 @@ mod native_record;
 mod nodes;
 pub mod own_doorbell;
 mod page_tables;
+pub mod paging_buffer;
 mod parts;
 pub mod polls;
 pub mod queue;
@@ -85,6 +86,7 @@ use crate::{
             PrivateData, //
         },
         paging::{
+            Built,
             PagingOperation,
             RootPageTable, //
         },
@@ -302,6 +304,9 @@ impl SoftKmd {
             max_escape_size: cause::READ_SIZE as u32,
             physical_adapters: 1,
             nodes: self.config.nodes,
+            // Without memory of its own there is nothing to fill or to move.
+            paging_node: (self.config.nodes > nodes::PAGING && self.config.local_memory != 0)
+                .then_some(nodes::PAGING),
             native_gpu_fence: self
                 .callbacks
                 .is_feature_enabled(native_fence::FEATURE)
@@ -594,10 +599,10 @@ impl Kmd for SoftKmd {
         }
     }
 
-    fn build_paging_buffer(&self, _: &Passive, operation: PagingOperation<'_>) {
-        if let Ok(adapter) = self.adapter() {
-            adapter.build_paging_buffer(&operation);
-        }
+    fn build_paging_buffer(&self, _: &Passive, operation: PagingOperation<'_>) -> Built {
+        self.adapter().map_or(Built::Failed, |adapter| {
+            adapter.build_paging_buffer(operation)
+        })
     }
 
     fn query_node_status(&self, _: &Passive, node: u32) -> NodeStatus {

@@ -21,7 +21,7 @@ const NODES: [(EngineType, &str); 4] = [
 ];
 
 /// The node whose queues nobody fills but the kernel.
-const PAGING: u32 = 3;
+pub(super) const PAGING: u32 = 3;
 
 /// What their threads are called.
 pub(super) const PARTS: [&str; NODES.len()] = ["3d", "compute", "copy", "paging"];

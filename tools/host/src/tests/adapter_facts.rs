@@ -244,7 +244,8 @@ fn facts() -> Vec<Fact<DriverCaps>> {
 }
 
 /// Facts that other calls than QueryAdapterInfo are about.
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 16] = [
+    "paging_node",
     "swizzling_ranges",
     "native_gpu_fence",
     "optimized_native_fence_interrupt",

@@ -229,7 +229,7 @@ fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
                 last: 0,
             };
 
-            kmd.build_paging_buffer(class, flush);
+            let _built = kmd.build_paging_buffer(class, flush);
         }),
         (Broken::ChildrenLeft, |kmd, class, _, context| {
             kmd.create_hw_queue(class, context, &queue_of(&NOBODY))
@@ -240,7 +240,7 @@ fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
             kmd.destroy_process(class, process);
         }),
         (Broken::BadValue, |kmd, class, process, _| {
-            kmd.build_paging_buffer(
+            let _built = kmd.build_paging_buffer(
                 class,
                 PagingOperation::UpdatePageTable(UpdatePageTable {
                     process,

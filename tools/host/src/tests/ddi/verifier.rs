@@ -12,7 +12,7 @@ use super::{
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, RootPageTable};
-use crate::ddi::paging::{UnmapApertureSegment, UpdatePageTable};
+use crate::ddi::paging::{FillVirtual, PagingBuffer, UnmapApertureSegment, UpdatePageTable};
 use crate::ddi::port::Port;
 use crate::ddi::power::PowerState;
 use crate::ddi::queue::{Fault, FaultKind, QueueCallbacks, Submission};
@@ -165,9 +165,26 @@ impl Made {
         });
     }
 
+    fn fill(&self) {
+        let mut buffer = PagingBuffer::new();
+        let fill = FillVirtual {
+            allocation: self.allocation,
+            offset: 0,
+            size: 0x1000,
+            pattern: 0,
+            destination: 0x1000,
+        };
+
+        buffer.begin(usize::MAX);
+        buffer.context = self.packets;
+
+        let operation = PagingOperation::FillVirtual(fill, &mut buffer);
+        let _built = self.kmd.build_paging_buffer(&Passive::here(), operation);
+    }
+
     fn update(&self, update: UpdatePageTable<'_>) {
-        self.kmd
-            .build_paging_buffer(&Passive::here(), PagingOperation::UpdatePageTable(update));
+        let operation = PagingOperation::UpdatePageTable(update);
+        let _built = self.kmd.build_paging_buffer(&Passive::here(), operation);
     }
 
     /// An update that is right.
@@ -382,7 +399,7 @@ const WRONG: &[Case] = &[
             last: 1,
         };
 
-        made.kmd.build_paging_buffer(&Passive::here(), flush);
+        let _built = made.kmd.build_paging_buffer(&Passive::here(), flush);
     }),
     (Rule::BadValue, Entry::UnmapApertureSegment, |made| {
         let unmap = PagingOperation::UnmapApertureSegment(UnmapApertureSegment {
@@ -393,7 +410,11 @@ const WRONG: &[Case] = &[
             dummy: 0,
         });
 
-        made.kmd.build_paging_buffer(&Passive::here(), unmap);
+        let _built = made.kmd.build_paging_buffer(&Passive::here(), unmap);
+    }),
+    // The double has no paging node.
+    (Rule::BadValue, Entry::FillVirtual, |made| {
+        made.fill();
     }),
     (Rule::BadValue, Entry::SetRootPageTable, |made| {
         let root = RootPageTable {

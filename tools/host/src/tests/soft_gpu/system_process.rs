@@ -205,7 +205,7 @@ fn fen_119_addresses_that_lead_to_other_words_are_found_out() {
     assert_eq!(scene.create(WORDS).err(), Some(KmdError::InvalidParameter));
 }
 
-/// Before there is a root, and after the end of the system context, nothing is reached.
+/// Before there is a root, and after the end of the last system context, nothing is reached.
 #[test]
 fn fen_119_the_system_context_says_where_the_page_tables_begin() {
     let mut scene = Scene::on(started(config(MonitoredValues::Direct)));
@@ -216,14 +216,16 @@ fn fen_119_the_system_context_says_where_the_page_tables_begin() {
 
     assert!(!is_lost(&scene.port));
 
-    // The next one has no root yet.
-    let ear = Shared::new(Ear::default());
-    let next = scene
-        .space
-        .context_of(0, 3, Scheduling::HwQueues, true, &ear);
+    // Another one keeps the root, until it is the last.
+    for (is_system, error) in [(true, None), (false, Some(KmdError::InvalidParameter))] {
+        let ear = Shared::new(Ear::default());
+        let next = scene
+            .space
+            .context_of(0, 3, Scheduling::HwQueues, is_system, &ear);
 
-    scene.context = next.unwrap();
-    assert_eq!(scene.create(WORDS).err(), Some(KmdError::InvalidParameter));
+        scene.context = next.unwrap();
+        assert_eq!(scene.create(WORDS).err(), error);
+    }
 }
 
 /// MEM-102: a page that goes before DestroyNativeFence is never ignored.

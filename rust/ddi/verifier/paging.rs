@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! BuildPagingBuffer, verified: each operation has rules of its own.
+
+use super::{
+    call::Call,
+    entry::Entry,
+    objects::Kind,
+    rule::Rule,
+    Verifier, //
+};
+use crate::ddi::{
+    class::Passive,
+    paging::{
+        Built,
+        Entries,
+        FillVirtual,
+        MapApertureSegment,
+        PagingBuffer,
+        PagingOperation,
+        TransferVirtual,
+        UnmapApertureSegment,
+        UpdatePageTable,
+        MAX_APERTURE_PAGES,
+        MAX_ENTRIES, //
+    },
+    types::{
+        AllocationCookie,
+        ContextCookie,
+        ProcessCookie,
+        Scheduling, //
+    }, //
+};
+
+/// Pages of segments and of page tables.
+const PAGE_SIZE: u64 = 4096;
+
+/// The only kind of context that a paging buffer is for.
+const PACKETS: Kind = Kind::Context(Scheduling::Packets);
+
+impl Verifier {
+    /// BuildPagingBuffer.
+    pub(super) fn build_paging(&self, class: &Passive, operation: PagingOperation<'_>) -> Built {
+        let built = match operation {
+            PagingOperation::UpdatePageTable(update) => self.update_page_table(class, update),
+            PagingOperation::FlushTlb {
+                process,
+                first,
+                last,
+            } => self.flush_tlb(class, process, first, last),
+            PagingOperation::MapApertureSegment(map) => self.map_aperture(class, map),
+            PagingOperation::UnmapApertureSegment(unmap) => self.unmap_aperture(class, unmap),
+            PagingOperation::TransferVirtual(transfer, buffer) => {
+                self.transfer(class, transfer, buffer)
+            }
+            PagingOperation::FillVirtual(fill, buffer) => self.fill(class, fill, buffer),
+        };
+
+        // Without its object the KMD is not called, and nothing is to be done.
+        built.unwrap_or(Built::All)
+    }
+
+    /// An operation without a buffer is done on return.
+    fn is_done(call: &Call<'_>, built: Built) -> Option<Built> {
+        call.check(Rule::BadAnswer, built == Built::All);
+        Some(built)
+    }
+
+    fn update_page_table(&self, class: &Passive, update: UpdatePageTable<'_>) -> Option<Built> {
+        let process = update.process.0;
+        let (call, process) = self.enter_on(Entry::UpdatePageTable, Kind::Process, process)?;
+        let count = update.entries.count();
+        // CAST: 32 bits fit a usize. OVERFLOW: a table has two entries in a word at most.
+        let end = (update.start as usize).checked_add(count);
+        let room = update.table.len().saturating_mul(2);
+
+        call.check(
+            Rule::BadValue,
+            update.level < self.caps.gpu_mmu.page_table_levels
+                && update.address % PAGE_SIZE == 0
+                && end.is_some_and(|end| end <= room)
+                && !matches!(update.entries, Entries::Each(entries) if entries.len() > MAX_ENTRIES),
+        );
+        Self::is_done(
+            &call,
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::UpdatePageTable(UpdatePageTable {
+                    process: ProcessCookie(process.cookie()),
+                    ..update
+                }),
+            ),
+        )
+    }
+
+    fn flush_tlb(
+        &self,
+        class: &Passive,
+        process: ProcessCookie,
+        first: u64,
+        last: u64,
+    ) -> Option<Built> {
+        let (call, process) = self.enter_on(Entry::FlushTlb, Kind::Process, process.0)?;
+
+        call.check(Rule::BadValue, first <= last);
+        Self::is_done(
+            &call,
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::FlushTlb {
+                    process: ProcessCookie(process.cookie()),
+                    first,
+                    last,
+                },
+            ),
+        )
+    }
+
+    fn map_aperture(&self, class: &Passive, map: MapApertureSegment<'_>) -> Option<Built> {
+        let (call, allocation) = self.enter_on(
+            Entry::MapApertureSegment,
+            Kind::Allocation,
+            map.allocation.0,
+        )?;
+
+        call.check(
+            Rule::BadValue,
+            map.segment != 0
+                && (1..=MAX_APERTURE_PAGES).contains(&map.pages.len())
+                && map.pages.iter().all(|address| address % PAGE_SIZE == 0),
+        );
+        Self::is_done(
+            &call,
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::MapApertureSegment(MapApertureSegment {
+                    allocation: AllocationCookie(allocation.cookie()),
+                    ..map
+                }),
+            ),
+        )
+    }
+
+    fn unmap_aperture(&self, class: &Passive, unmap: UnmapApertureSegment) -> Option<Built> {
+        let (call, allocation) = self.enter_on(
+            Entry::UnmapApertureSegment,
+            Kind::Allocation,
+            unmap.allocation.0,
+        )?;
+
+        call.check(
+            Rule::BadValue,
+            unmap.segment != 0 && unmap.count != 0 && unmap.dummy % PAGE_SIZE == 0,
+        );
+        Self::is_done(
+            &call,
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::UnmapApertureSegment(UnmapApertureSegment {
+                    allocation: AllocationCookie(allocation.cookie()),
+                    ..unmap
+                }),
+            ),
+        )
+    }
+
+    fn transfer(
+        &self,
+        class: &Passive,
+        transfer: TransferVirtual,
+        buffer: &mut PagingBuffer,
+    ) -> Option<Built> {
+        let (call, allocation) = self.enter_on(
+            Entry::TransferVirtual,
+            Kind::Allocation,
+            transfer.allocation.0,
+        )?;
+
+        self.check_range(&call, transfer.offset, transfer.size, transfer.destination);
+        call.check(Rule::BadValue, transfer.source % PAGE_SIZE == 0);
+        self.build(&call, buffer, |buffer| {
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::TransferVirtual(
+                    TransferVirtual {
+                        allocation: AllocationCookie(allocation.cookie()),
+                        ..transfer
+                    },
+                    buffer,
+                ),
+            )
+        })
+    }
+
+    fn fill(&self, class: &Passive, fill: FillVirtual, buffer: &mut PagingBuffer) -> Option<Built> {
+        let (call, allocation) =
+            self.enter_on(Entry::FillVirtual, Kind::Allocation, fill.allocation.0)?;
+
+        self.check_range(&call, fill.offset, fill.size, fill.destination);
+        self.build(&call, buffer, |buffer| {
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::FillVirtual(
+                    FillVirtual {
+                        allocation: AllocationCookie(allocation.cookie()),
+                        ..fill
+                    },
+                    buffer,
+                ),
+            )
+        })
+    }
+
+    /// What both of them have: whole pages, on an adapter with a paging node.
+    fn check_range(&self, call: &Call<'_>, offset: u64, size: u64, destination: u64) {
+        call.check(
+            Rule::BadValue,
+            self.caps.paging_node.is_some()
+                && size != 0
+                && [offset, size, destination]
+                    .iter()
+                    .all(|value| value % PAGE_SIZE == 0),
+        );
+    }
+
+    /// The KMD writes to a buffer, and tells what it has done: it makes progress, and writes whole
+    /// dwords only of what it says is there.
+    fn build(
+        &self,
+        call: &Call<'_>,
+        buffer: &mut PagingBuffer,
+        build: impl FnOnce(&mut PagingBuffer) -> Built,
+    ) -> Option<Built> {
+        let context = call.find(PACKETS, buffer.context.0).ok()?;
+        let own = core::mem::replace(&mut buffer.context, ContextCookie(context.cookie()));
+        let (room, before) = (buffer.room(), buffer.multipass_offset);
+        let built = build(buffer);
+        let is_progress = buffer.room() != room || buffer.multipass_offset != before;
+
+        buffer.context = own;
+        call.check(
+            Rule::BadAnswer,
+            match built {
+                Built::All => buffer.room() != room,
+                // Otherwise it would come again for ever.
+                Built::InsufficientDmaBuffer => is_progress,
+                Built::AllocationBusy | Built::Failed => buffer.room() == room,
+            },
+        );
+        Some(built)
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! BuildPagingBuffer, where the paging node does the work: packets that copy and fill.
+
+use crate::{
+    ddi::paging::{
+        Built,
+        FillVirtual,
+        PagingBuffer,
+        TransferVirtual, //
+    },
+    engine::packet::{
+        header,
+        opcode, //
+    }, //
+};
+
+/// Most bytes of one packet. The engine may be asked to yield at the end of each.
+const PIECE: u32 = 256 << 10;
+
+/// Dwords of a DMA_DATA packet.
+const DWORDS: usize = 7;
+
+/// `SRC_SEL` of a DMA_DATA packet: memory, and the packet itself.
+const FROM_MEMORY: u32 = 0;
+const FROM_PACKET: u32 = 2 << 29;
+
+/// The lower and the upper half.
+fn halves(value: u64) -> [u32; 2] {
+    // CAST: the halves are meant.
+    [value as u32, (value >> 32) as u32]
+}
+
+/// Writes a packet for each piece of so many bytes. `MultipassOffset` counts them.
+fn build(
+    buffer: &mut PagingBuffer,
+    size: u64,
+    packet: impl Fn(u64, u32) -> [u32; DWORDS],
+) -> Built {
+    loop {
+        let done = u64::from(buffer.multipass_offset).saturating_mul(PIECE.into());
+        let left = size.saturating_sub(done);
+
+        if left == 0 {
+            return Built::All;
+        }
+        // CAST: at most a piece.
+        let bytes = left.min(PIECE.into()) as u32;
+
+        if !buffer.write(&packet(done, bytes)) {
+            return Built::InsufficientDmaBuffer;
+        }
+        // OVERFLOW: an operation has fewer pieces.
+        buffer.multipass_offset = buffer.multipass_offset.saturating_add(1);
+    }
+}
+
+fn dma_data(control: u32, source: [u32; 2], destination: u64, bytes: u32) -> [u32; DWORDS] {
+    let [source_low, source_high] = source;
+    let [low, high] = halves(destination);
+
+    [
+        header(opcode::DMA_DATA, DWORDS),
+        control,
+        source_low,
+        source_high,
+        low,
+        high,
+        bytes,
+    ]
+}
+
+/// TransferVirtual.
+pub fn transfer(transfer: &TransferVirtual, buffer: &mut PagingBuffer) -> Built {
+    build(buffer, transfer.size, |done, bytes| {
+        let source = transfer.source.saturating_add(done);
+        let destination = transfer.destination.saturating_add(done);
+
+        dma_data(FROM_MEMORY, halves(source), destination, bytes)
+    })
+}
+
+/// FillVirtual.
+pub fn fill(fill: &FillVirtual, buffer: &mut PagingBuffer) -> Built {
+    build(buffer, fill.size, |done, bytes| {
+        let destination = fill.destination.saturating_add(done);
+
+        dma_data(FROM_PACKET, [fill.pattern, 0], destination, bytes)
+    })
+}
