@@ -21,7 +21,6 @@ use super::{
     },
     dpc::Dpc,
     power::Power,
-    quota::account::Accounts,
     recovery::Recovery,
     report::Reports,
     sched::{
@@ -41,6 +40,7 @@ use super::{
         address_space::OnAdapter,
         all_contexts::AllContexts,
         paging_control::PagingFile,
+        paging_engine::PagingEngine,
         paging_process::PagingProcess,
         segment::AdapterMemory, //
     }, //
@@ -101,7 +101,9 @@ use crate::{
     }, //
 };
 use kernel::{
+    impl_has_delayed_work,
     impl_has_work,
+    new_delayed_work,
     new_mutex,
     new_work,
     prelude::*,
@@ -114,6 +116,7 @@ use kernel::{
         Mutex, //
     },
     workqueue::{
+        DelayedWork,
         Work,
         WorkItem, //
     }, //
@@ -183,10 +186,14 @@ pub(crate) struct Adapter {
     is_ending: Atomic<bool>,
     #[pin]
     failing: Work<Adapter>,
+    #[pin]
+    paging_failing: DelayedWork<Adapter, PAGING_FAILS>,
     /// What it has of memory.
     pub(in crate::dxgk) memory: AdapterMemory,
-    /// Shows native fences to a GPU that wants that (FEN-119).
-    pub(in crate::dxgk) paging_process: Option<Arc<PagingProcess>>,
+    /// Its paging process, if it needs one.
+    paging_process: Option<Arc<PagingProcess>>,
+    /// Its paging node, if it has one.
+    pub(in crate::dxgk) paging_engine: Option<Arc<PagingEngine>>,
     /// The fences that are bound to it.
     pub(in crate::dxgk) fences: Arc<FenceBindings>,
     /// The interrupts of native fences.
@@ -226,8 +233,24 @@ impl CountedOn for Adapter {
     }
 }
 
+/// The number of the work that resets it because its paging node cannot do its work.
+const PAGING_FAILS: u64 = 1;
+
 impl_has_work! {
     impl HasWork<Self> for Adapter { self.failing }
+}
+
+impl_has_delayed_work! {
+    impl HasDelayedWork<Self, 1> for Adapter { self.paging_failing }
+}
+
+impl WorkItem<PAGING_FAILS> for Adapter {
+    type Pointer = Arc<Self>;
+
+    /// What its memory has is not known any more: all devices are in error (MEM-102).
+    fn run(this: Arc<Self>) {
+        this.paging_fails();
+    }
 }
 
 impl WorkItem for Adapter {
@@ -251,8 +274,7 @@ fn with_own_frame<T>(step: impl FnOnce() -> T) -> T {
 
 impl Adapter {
     /// The adapter of this kind with the number `index`, which `kmd` drives. Starts it, with what
-    /// is configured about its features. `debugfs` shows its counters. What the OS part itself
-    /// wants to have there is charged to the caller.
+    /// is configured about its features. `debugfs` shows its counters.
     ///
     /// Context: may sleep, no spinlock held.
     pub(super) fn start(
@@ -262,7 +284,6 @@ impl Adapter {
         options: &AdapterOptions,
         debugfs: Option<&Debugfs>,
         owner: Arc<dyn AdapterOwner>,
-        accounts: &Arc<Accounts>,
     ) -> KmdResult<Arc<Self>> {
         let class = Passive::here();
         let luid = luid::luid_of(kind, index);
@@ -316,11 +337,22 @@ impl Adapter {
                 log: &memory.log,
             };
             // Memory is missing, to the KMD or here.
-            let paging_process = native_fence_caps
-                .map_to_gpu_system_process
-                .then(|| PagingProcess::new(&port, &on, accounts, &stats))
+            let shows_fences = native_fence_caps.map_to_gpu_system_process;
+            let has_paging_node = caps.paging_node.is_some() && memory.addresses.is_some();
+            let paging_process = (shows_fences || has_paging_node)
+                .then(|| PagingProcess::new(&port, &on, &stats, shows_fences))
                 .transpose()
                 .map_err(|_| KmdError::NoMemory)?;
+            let paging_engine = match (&paging_process, &memory.addresses, caps.paging_node) {
+                (Some(process), Some((levels, _)), Some(node)) => {
+                    let worker = &memory.worker;
+                    let engine =
+                        PagingEngine::new(process, worker, &contexts, &power, levels, node);
+
+                    Some(engine.map_err(|_| KmdError::NoMemory)?)
+                }
+                _ => None,
+            };
             let native_interrupts = NativeInterrupts::new(
                 &fences,
                 fence_worker,
@@ -342,7 +374,7 @@ impl Adapter {
                 .transpose()
                 .map_err(|_| KmdError::NoMemory)?;
 
-            pin_arc(
+            let adapter = pin_arc(
                 pin_init!(Self {
                     id: kind.id_of(index),
                     luid,
@@ -358,6 +390,8 @@ impl Adapter {
                     failing <- new_work!("Adapter::failing"),
                     memory,
                     paging_process,
+                    paging_engine,
+                    paging_failing <- new_delayed_work!("Adapter::paging_failing"),
                     fences,
                     native_interrupts,
                     log_renewal,
@@ -378,8 +412,21 @@ impl Adapter {
                 }),
                 GFP_KERNEL,
             )
-            .map_err(|_| KmdError::NoMemory)
+            .map_err(|_| KmdError::NoMemory)?;
+
+            // It has the adapter until `stop`.
+            if let Some(engine) = &adapter.paging_engine {
+                engine.begin(&adapter);
+            }
+            Ok(adapter)
         })
+    }
+
+    /// The paging process, if it shows native fences to the GPU (FEN-119).
+    pub(in crate::dxgk) fn shows_native_fences(&self) -> Option<&Arc<PagingProcess>> {
+        self.paging_process
+            .as_ref()
+            .filter(|_| self.native_fence_caps.map_to_gpu_system_process)
     }
 
     /// Stops the KMD: nobody is inside any more, and from now on the adapter counts as removed.
@@ -387,6 +434,9 @@ impl Adapter {
     /// Context: may sleep, no locks held.
     pub(super) fn stop(&self) {
         self.port.stop(&Passive::here());
+        if let Some(engine) = &self.paging_engine {
+            engine.end();
+        }
     }
 
     /// Does what its end is, once. Whoever comes later returns when it is done.
@@ -436,6 +486,14 @@ impl Adapter {
             // It waits for nobody who could be inside the KMD.
             self.recovery.worker.enqueue(self.clone());
         }
+    }
+
+    /// Its paging node has faulted, or the KMD could not say what it is to do: all of the adapter is
+    /// reset (MEM-68, MEM-102). In any context; touches atomics and queues work only.
+    pub(in crate::dxgk) fn paging_failed(self: &Arc<Self>) {
+        self.recovery
+            .worker
+            .enqueue_delayed::<_, PAGING_FAILS>(self.clone(), 0);
     }
 
     /// Whether its KMD has failed in native fences, so that it is not asked to any more.

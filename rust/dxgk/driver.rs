@@ -115,7 +115,6 @@ impl Driver {
             options,
             self.debugfs.as_ref(),
             self.running.clone(),
-            &self.tables.accounts,
         )?;
         let known = self
             .running

@@ -27,7 +27,6 @@ use super::{
         NewAllocation, //
     },
     process::Process,
-    quota::account::Accounts,
     running::Running, //
 };
 use crate::{
@@ -79,7 +78,6 @@ pub(in crate::dxgk) fn started(
         &AdapterOptions::NONE,
         None,
         running,
-        &Accounts::new()?,
     );
 
     Ok((journal, adapter.map_err(DxgError::from)))

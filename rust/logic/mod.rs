@@ -48,6 +48,7 @@ pub(crate) mod page_levels;
 pub(crate) mod paging_log;
 pub(crate) mod paging_ring;
 pub(crate) mod paging_rules;
+pub(crate) mod paging_scratch;
 pub(crate) mod power;
 mod promises;
 pub(crate) mod propagation;

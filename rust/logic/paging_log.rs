@@ -34,6 +34,10 @@ named! {
         /// An operation was given to the KMD (BuildPagingBuffer).
         #[default]
         Build = "BUILD",
+        /// A paging buffer was given to the paging node.
+        Submit = "SUBMIT",
+        /// The paging node is through with it.
+        Complete = "COMPLETE",
         /// Pages of system memory were taken, and stay where they are.
         Pin = "PIN",
         /// They may go elsewhere again.
@@ -91,6 +95,10 @@ named! {
         MapApertureSegment = "MapApertureSegment",
         /// DXGK_OPERATION_UNMAP_APERTURE_SEGMENT.
         UnmapApertureSegment = "UnmapApertureSegment",
+        /// DXGK_OPERATION_VIRTUAL_TRANSFER.
+        TransferVirtual = "TransferVirtual",
+        /// DXGK_OPERATION_VIRTUAL_FILL.
+        FillVirtual = "FillVirtual",
         /// D3DKMTMakeResident.
         MakeResident = "MakeResident",
         /// D3DKMTEvict.
@@ -121,6 +129,10 @@ pub const VALID: u32 = 1 << 3;
 pub const ZERO: u32 = 1 << 4;
 /// Pages of 64 KiB.
 pub const PAGES_64KB: u32 = 1 << 5;
+/// A TransferVirtual from a segment.
+pub const FROM_SEGMENT: u32 = 1 << 6;
+/// A TransferVirtual to a segment.
+pub const TO_SEGMENT: u32 = 1 << 7;
 
 /// What the memory manager has done. What a kind does not know is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,7 +163,9 @@ pub struct Action {
     pub offset: u64,
     /// Where the first page is in its allocation, in bytes.
     pub source: u64,
-    /// The GPU virtual address of the first byte.
+    /// The GPU virtual address that bytes are copied from.
+    pub from: u64,
+    /// The GPU virtual address of the first byte; that of a copy, where it goes to.
     pub address: u64,
     /// Bytes of GPU virtual addresses.
     pub size: u64,
@@ -204,8 +218,8 @@ impl Record {
         )?;
         writeln!(
             f,
-            " va={:#x} size={:#x} pattern={:#x} flags={:#x} status={:#x}",
-            action.address, action.size, action.pattern, action.flags, action.status
+            " from={:#x} va={:#x} size={:#x} pattern={:#x} flags={:#x} status={:#x}",
+            action.from, action.address, action.size, action.pattern, action.flags, action.status
         )
     }
 }

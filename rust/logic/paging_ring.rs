@@ -134,7 +134,7 @@ impl<S: DerefMut<Target = [Record]>> Ring<S> {
     }
 }
 
-/// What root wants of the log and of the worker (MEM-104, MEM-107).
+/// What root wants of the log, of the worker and of the paging node (MEM-104, MEM-107).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Records are written from now on.
@@ -147,20 +147,45 @@ pub enum Command {
     Hold,
     /// It does again.
     Release,
+    /// The scratch area of the paging process has so many pages.
+    Scratch(u32),
+    /// A paging buffer has so many dwords.
+    Buffer(u32),
+    /// The next batch of the paging process finds none of its pages.
+    Fault,
 }
 
 impl Command {
     /// The longest one, with a newline.
-    pub const MAX: usize = 8;
+    pub const MAX: usize = 16;
 
-    /// What a word means, with a newline or without.
-    pub fn parse(word: &[u8]) -> Option<Self> {
-        match word.strip_suffix(b"\n").unwrap_or(word) {
-            b"start" => Some(Self::Start),
-            b"stop" => Some(Self::Stop),
-            b"clear" => Some(Self::Clear),
-            b"hold" => Some(Self::Hold),
-            b"release" => Some(Self::Release),
+    /// What a word means, or a word and a number, with a newline or without.
+    pub fn parse(words: &[u8]) -> Option<Self> {
+        let words = core::str::from_utf8(words).ok()?;
+        let words = words.strip_suffix('\n').unwrap_or(words);
+
+        if let Some((word, number)) = words.split_once(' ') {
+            // A sign is no digit.
+            let number = number
+                .as_bytes()
+                .first()?
+                .is_ascii_digit()
+                .then_some(number)?;
+            let number = number.parse().ok().filter(|number| *number != 0)?;
+
+            return match word {
+                "scratch" => Some(Self::Scratch(number)),
+                "buffer" => Some(Self::Buffer(number)),
+                _ => None,
+            };
+        }
+        match words {
+            "start" => Some(Self::Start),
+            "stop" => Some(Self::Stop),
+            "clear" => Some(Self::Clear),
+            "hold" => Some(Self::Hold),
+            "release" => Some(Self::Release),
+            "fault" => Some(Self::Fault),
             _ => None,
         }
     }

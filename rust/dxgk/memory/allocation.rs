@@ -21,6 +21,7 @@ use crate::dxgk::{
         OBJECTS, //
     },
     vidmm::{
+        mover::Mover,
         residency::AllocationMemory,
         site::Site, //
     }, //
@@ -223,8 +224,8 @@ impl Allocation {
             Bytes::Known(storage) => (Some(storage), None),
             Bytes::Unsized(bytes) => (None, Some(bytes)),
         };
-        let log = &adapter.memory.log;
-        let memory = AllocationMemory::new(kmd, storage.clone(), site, size, priority, log)?;
+        let mover = Mover::new(&adapter.memory.log, &kmd, adapter.paging_engine.as_ref());
+        let memory = AllocationMemory::new(kmd, mover, storage.clone(), site, size, priority)?;
 
         pin_arc(
             pin_init!(Self {

@@ -40,7 +40,10 @@ use crate::{
                 User, //
             },
             movable::{
-                moving::MoveError,
+                moving::{
+                    CopyPages,
+                    MoveError, //
+                },
                 Movable, //
             },
             pages::{
@@ -233,9 +236,10 @@ impl Storage {
         &self,
         place: Place,
         pages: Arc<dyn PageSource>,
+        by: &dyn CopyPages<Place>,
     ) -> core::result::Result<(), MoveError> {
         match &self.backing {
-            Backing::Shmem => self.memory.move_to(place, pages),
+            Backing::Shmem => self.memory.move_to(place, pages, by),
             // The whole moves, once it has no parts.
             Backing::Part(_) => Err(MoveError::Pinned),
             Backing::User | Backing::Section | Backing::DmaBuf(_) => Err(MoveError::Fixed),

@@ -35,7 +35,10 @@ mod tests {
             },
             mem::{
                 movable::{
-                    moving::MoveError,
+                    moving::{
+                        ByProcessor,
+                        MoveError, //
+                    },
                     Movable, //
                 },
                 pages::{
@@ -184,7 +187,7 @@ mod tests {
 
         fill(&mapped, 1000)?;
         assert_eq!(memory.taken(), EDGES.len());
-        assert!(memory.move_to(SEGMENT, ram()?).is_ok());
+        assert!(memory.move_to(SEGMENT, ram()?, &ByProcessor).is_ok());
         assert_eq!(memory.place(), SEGMENT);
         assert_eq!(memory.taken(), COUNT);
         assert!(has(&mapped, 1000)?);
@@ -192,7 +195,9 @@ mod tests {
         assert_eq!(mapped.read(2)?, 0);
 
         fill(&mapped, 2000)?;
-        assert!(memory.move_to(SYSTEM, shmem(COUNT as isize)?).is_ok());
+        assert!(memory
+            .move_to(SYSTEM, shmem(COUNT as isize)?, &ByProcessor)
+            .is_ok());
         assert_eq!(memory.place(), SYSTEM);
         assert!(has(&mapped, 2000)?);
         assert_eq!(mapped.read(2)?, 0);
@@ -246,7 +251,7 @@ mod tests {
 
         fill(&first, 1000)?;
         assert!(has(&second, 1000)?);
-        assert!(memory.move_to(SEGMENT, new.clone()).is_ok());
+        assert!(memory.move_to(SEGMENT, new.clone(), &ByProcessor).is_ok());
         fill(&first, 2000)?;
         for index in EDGES {
             assert_eq!(old.word(index).map(load_acquire), Some(1000 + index as u64));
@@ -268,7 +273,7 @@ mod tests {
         fill(&mapped, 1000)?;
         // The last page of the new backing, and each one before it.
         for pages in 0..EDGES.len() {
-            let failed = memory.move_to(SEGMENT, shmem(pages as isize)?);
+            let failed = memory.move_to(SEGMENT, shmem(pages as isize)?, &ByProcessor);
 
             // CAST: a small number.
             let over = Error::from_errno(-(bindings::EDQUOT as i32));
@@ -280,7 +285,7 @@ mod tests {
             let lacking = Arc::new(Ram::new(COUNT, Some(index))?, GFP_KERNEL)?;
 
             assert_eq!(
-                memory.move_to(SEGMENT, lacking),
+                memory.move_to(SEGMENT, lacking, &ByProcessor),
                 Err(MoveError::Failed(ENOMEM))
             );
             assert!(unchanged()?);
@@ -288,9 +293,12 @@ mod tests {
 
         let short = Arc::new(Ram::new(COUNT - 1, None)?, GFP_KERNEL)?;
 
-        assert_eq!(memory.move_to(SEGMENT, short), Err(MoveError::Size));
+        assert_eq!(
+            memory.move_to(SEGMENT, short, &ByProcessor),
+            Err(MoveError::Size)
+        );
         assert!(unchanged()?);
-        assert!(memory.move_to(SEGMENT, ram()?).is_ok());
+        assert!(memory.move_to(SEGMENT, ram()?, &ByProcessor).is_ok());
         assert!(has(&mapped, 1000)?);
         Ok(())
     }
@@ -302,12 +310,18 @@ mod tests {
         let _pages = memory.pin()?;
         let _again = memory.pin()?;
 
-        assert_eq!(memory.move_to(SEGMENT, ram()?), Err(MoveError::Pinned));
+        assert_eq!(
+            memory.move_to(SEGMENT, ram()?, &ByProcessor),
+            Err(MoveError::Pinned)
+        );
         memory.unpin();
-        assert_eq!(memory.move_to(SEGMENT, ram()?), Err(MoveError::Pinned));
+        assert_eq!(
+            memory.move_to(SEGMENT, ram()?, &ByProcessor),
+            Err(MoveError::Pinned)
+        );
         assert_eq!(memory.place(), SYSTEM);
         memory.unpin();
-        assert!(memory.move_to(SEGMENT, ram()?).is_ok());
+        assert!(memory.move_to(SEGMENT, ram()?, &ByProcessor).is_ok());
         assert_eq!(memory.place(), SEGMENT);
         Ok(())
     }
@@ -346,9 +360,10 @@ mod tests {
         fn run(&self) {
             while self.stop.load(Relaxed) == 0 {
                 let moved = if self.memory.place() == SYSTEM {
-                    ram().map(|pages| self.memory.move_to(SEGMENT, pages))
+                    ram().map(|pages| self.memory.move_to(SEGMENT, pages, &ByProcessor))
                 } else {
-                    shmem(COUNT as isize).map(|pages| self.memory.move_to(SYSTEM, pages))
+                    shmem(COUNT as isize)
+                        .map(|pages| self.memory.move_to(SYSTEM, pages, &ByProcessor))
                 };
 
                 // A process that touches new pages all the time may be in the way.
@@ -452,7 +467,11 @@ mod tests {
                 Some(-(bindings::EOPNOTSUPP as i32))
             );
             assert_eq!(
-                memory.move_to(SYSTEM, Arc::new(Ram::new(1, None)?, GFP_KERNEL)?),
+                memory.move_to(
+                    SYSTEM,
+                    Arc::new(Ram::new(1, None)?, GFP_KERNEL)?,
+                    &ByProcessor
+                ),
                 Err(MoveError::NoPage)
             );
             assert_eq!(memory.place(), SEGMENT);
@@ -488,28 +507,40 @@ mod tests {
         let addr = map_ordinary(4) as u64;
         let user = Storage::user(&holder, uncounted(), addr, SIZE, true).map_err(|_| EINVAL)?;
 
-        assert_eq!(user.move_to(to, pages()?), Err(MoveError::Fixed));
+        assert_eq!(
+            user.move_to(to, pages()?, &ByProcessor),
+            Err(MoveError::Fixed)
+        );
 
         let own = Storage::system(&holder, uncounted(), SIZE).map_err(|_| EINVAL)?;
 
-        assert!(own.move_to(to, pages()?).is_ok());
+        assert!(own.move_to(to, pages()?, &ByProcessor).is_ok());
         assert_eq!(own.place(), Place::SystemMemory);
 
         let part = own
             .part(&holder, uncounted(), PAGE_SIZE as u64)
             .map_err(|_| EINVAL)?;
 
-        assert_eq!(part.move_to(to, pages()?), Err(MoveError::Pinned));
-        assert_eq!(own.move_to(to, pages()?), Err(MoveError::Pinned));
+        assert_eq!(
+            part.move_to(to, pages()?, &ByProcessor),
+            Err(MoveError::Pinned)
+        );
+        assert_eq!(
+            own.move_to(to, pages()?, &ByProcessor),
+            Err(MoveError::Pinned)
+        );
         assert_eq!(part.size(), PAGE_SIZE as u64);
         drop(part);
 
         let pinned = own.pin().map_err(|_| EINVAL)?;
 
-        assert_eq!(own.move_to(to, pages()?), Err(MoveError::Pinned));
+        assert_eq!(
+            own.move_to(to, pages()?, &ByProcessor),
+            Err(MoveError::Pinned)
+        );
         assert_eq!(pinned.count(), 4);
         drop(pinned);
-        assert!(own.move_to(to, pages()?).is_ok());
+        assert!(own.move_to(to, pages()?, &ByProcessor).is_ok());
         // A part is never longer.
         assert!(own
             .part(&holder, uncounted(), 2 * SIZE)

@@ -54,6 +54,8 @@ pub(in crate::dxgk) enum Kind {
     EngineHang,
     /// Somebody wanted a reset.
     Requested,
+    /// The paging node could not do its work.
+    Paging,
     /// A queue has stopped at a packet.
     Fault,
 }

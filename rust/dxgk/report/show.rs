@@ -146,6 +146,7 @@ impl Kind {
             Self::QueueHang => "queue-hang",
             Self::EngineHang => "engine-hang",
             Self::Requested => "requested",
+            Self::Paging => "paging",
             Self::Fault => "fault",
         }
     }

@@ -60,6 +60,8 @@ enum Cause<'a> {
     Engine(u32),
     /// Somebody wants an engine to be reset, or all of it.
     Requested(Option<u32>),
+    /// The paging node cannot do its work.
+    Paging,
 }
 
 impl Cause<'_> {
@@ -68,6 +70,7 @@ impl Cause<'_> {
             Self::Queue(_) => Kind::QueueHang,
             Self::Engine(_) => Kind::EngineHang,
             Self::Requested(_) => Kind::Requested,
+            Self::Paging => Kind::Paging,
         }
     }
 }
@@ -95,7 +98,7 @@ impl Adapter {
                 Cause::Engine(node) | Cause::Requested(Some(node)) => {
                     self.reset_engine(&mut turn, kind, node, None)
                 }
-                Cause::Requested(None) => self.reset_adapter(&mut turn, kind),
+                Cause::Requested(None) | Cause::Paging => self.reset_adapter(&mut turn, kind),
             };
 
             if let Some(report) = turn.report.take() {
@@ -189,6 +192,14 @@ impl Adapter {
         self.owner.lose_devices(self);
         self.recovery.adapter_resets.add(1, Relaxed);
         Done::AdapterReset
+    }
+
+    /// The paging node has faulted, or cannot do its work: the content of memory counts as lost, and
+    /// all devices are in error (MEM-102).
+    ///
+    /// Context: the worker of recovery, no locks held.
+    pub(in crate::dxgk) fn paging_fails(self: &Arc<Self>) {
+        self.recover(Cause::Paging);
     }
 
     /// Resets an engine, or all of the adapter, because somebody wants it (D3DKMTEscape,

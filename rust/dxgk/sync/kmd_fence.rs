@@ -88,7 +88,7 @@ impl KmdFence {
     ) -> DxgResult<Self> {
         let interrupt = Interrupt::new(&adapter.native_interrupts)?;
         let callbacks: Arc<dyn NativeFenceCallbacks> = interrupt.clone();
-        let system = match &adapter.paging_process {
+        let system = match adapter.shows_native_fences() {
             Some(process) => {
                 let [current, monitored] = pages;
 

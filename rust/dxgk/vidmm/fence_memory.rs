@@ -110,10 +110,7 @@ impl<'a> FenceMemory<'a> {
             segment,
             Seen {
                 space: (*space).clone(),
-                paging: adapter
-                    .paging_process
-                    .as_ref()
-                    .map(|process| process.shows()),
+                paging: adapter.shows_native_fences().map(|process| process.shows()),
                 engines_store: word == FenceWord::CurrentValue,
             },
             &LogAbout::object(&memory.log, 0),

@@ -166,7 +166,7 @@ impl LocalPage {
         };
 
         take_pages(&*pages)?;
-        pages.clear().map_err(DxgError::from_errno)?;
+        pages.clear(0..1).map_err(DxgError::from_errno)?;
 
         let held = Held::new(pages, segment, &seen.space).map_err(DxgError::from_errno)?;
         let home = Arc::new(ValuePage::new()?, GFP_KERNEL_ACCOUNT)?;

@@ -465,6 +465,11 @@ impl PageTables {
         self.write(&page, Content::All(entry));
     }
 
+    /// The change that begins belongs to this batch.
+    pub(super) fn begin(&mut self, batch: u64) {
+        self.store.batch.set(batch);
+    }
+
     /// As [`TableTree::walk`].
     pub(super) fn walk(&self, page: u64, visit: impl FnMut(Visit)) {
         self.tree.walk(&self.store, page, visit);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The file by which root reads the operation log of an adapter, and controls it and the worker
-//! (MEM-104, MEM-107). A word is written to it: `start`, `stop`, `clear`, `hold`, `release`.
+//! The file by which root reads the operation log of an adapter, and controls it, the worker and
+//! the paging node (MEM-104, MEM-107). A word is written to it: `start`, `stop`, `clear`, `hold`,
+//! `release`, `scratch PAGES`, `buffer DWORDS`, `fault`.
 
 use super::paging_worker::PagingWorker;
 use crate::logic::paging_ring::Command;
@@ -47,6 +48,9 @@ fn control(worker: &Arc<PagingWorker>, words: &mut UserSliceReader) -> Result {
         Command::Clear => worker.log.clear(),
         Command::Hold => worker.hold(),
         Command::Release => worker.release(),
+        Command::Scratch(pages) => worker.switches.limit_scratch(pages),
+        Command::Buffer(dwords) => worker.switches.limit_buffer(dwords),
+        Command::Fault => worker.switches.fault_once(),
     }
     Ok(())
 }

@@ -2,12 +2,13 @@
 
 //! The paging process of an adapter: a GPU address space of the OS part, which no client sees
 //! (MEM-60). It is made when the adapter starts, by the same calls as any process, and ends with
-//! the last object of the adapter. A system context, which gets no work, tells the KMD where its
-//! page tables begin (MEM-73).
+//! the last object of the adapter. A system context tells the KMD where its page tables begin
+//! (MEM-73).
 //!
-//! What pages is the processor. So the process is there only for the fences of a GPU whose context
-//! processor wants to see them there (FEN-119). Their pages are in a permanent part, and stay until
-//! their owner lets go of them (MEM-62). A page with several fences is there once.
+//! It is there for a paging node, which fills and moves memory by its addresses
+//! (`paging_engine.rs`), and for the fences of a GPU whose context processor wants to see them there
+//! (FEN-119). Their pages are in a permanent part, and stay until their owner lets go of them
+//! (MEM-62). A page with several fences is there once.
 //!
 //! LOCK: `shown` is a mutex, inside `CrossAdapter::links` and outside `AddressSpace::state`. Pages
 //! are mapped under it, so that two fences find one mapping. Nothing is dropped under it.
@@ -27,7 +28,10 @@ use super::{
 use crate::{
     ddi::{
         class::Passive,
-        object,
+        object::{
+            self,
+            Suspension, //
+        },
         port::Port,
         queue::QueueCallbacks,
         types::{
@@ -99,52 +103,61 @@ pub(in crate::dxgk) struct PagingProcess {
     shown: Mutex<RBTree<u64, Shown>>,
     stats: OwnStats,
     log: LogAbout,
-    /// The KMD looks at the page tables for it.
-    _context: SpaceContext,
-    space: Arc<AddressSpace>,
+    /// The KMD looks at the page tables for it, if native fences are to be shown.
+    _context: Option<SpaceContext>,
+    device: Arc<object::Device>,
+    pub(super) space: Arc<AddressSpace>,
+}
+
+/// A context of the paging process that the KMD is asked for.
+pub(super) struct SystemContext<'a> {
+    pub(super) scheduling: Scheduling,
+    pub(super) node: u32,
+    pub(super) callbacks: &'a Arc<dyn QueueCallbacks>,
+    pub(super) suspension: Arc<Suspension>,
 }
 
 impl PagingProcess {
-    /// CreateProcess, CreateDevice, CreateContext and SetRootPageTable, on an adapter with GPU
-    /// addresses. What it takes is charged to the caller, and its pages are counted in `stats`.
+    /// CreateProcess and CreateDevice, on an adapter with GPU addresses. What it takes is charged to
+    /// no user, and its pages of fence values are counted in `stats`. With `shows_fences` it has a context of its
+    /// own, which gets no work.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn new(
         port: &Arc<Port>,
         on: &OnAdapter<'_>,
-        accounts: &Arc<Accounts>,
         stats: &Arc<Stats>,
+        shows_fences: bool,
     ) -> DxgResult<Arc<Self>> {
         let class = Passive::here();
-        let holder = Holder::new(accounts.of_caller()?).map_err(DxgError::from_errno)?;
+        // An account of its own: it is nobody's.
+        let account = Accounts::new()?.of_caller()?;
+        let holder = Holder::new(account).map_err(DxgError::from_errno)?;
         let id = ProcessId(next_id());
-        let (process, space) = AddressSpace::with_process(
+        let mut device = None;
+        let (_process, space) = AddressSpace::with_process(
             on,
             PAGING_PROCESS,
             holder,
             &IdleList::new()?,
-            |addresses| object::Process::create_system(port, &class, id, addresses),
+            |addresses| {
+                let process = object::Process::create_system(port, &class, id, addresses)?;
+
+                // Before there are page tables (MEM-73).
+                device = Some(object::Device::create(
+                    &process,
+                    &class,
+                    DeviceId(next_id()),
+                )?);
+                Ok(process)
+            },
         )?;
         let space = space.ok_or(Status::NOT_SUPPORTED)?;
-        let device = object::Device::create(&process, &class, DeviceId(next_id()))?;
-        let suspension = space.suspension()?;
-        let callbacks = ContextCallbacks {
-            suspension: Some(suspension.clone()),
-            state: ContextState::new().map_err(|_| Status::NO_MEMORY)?,
+        let device = device.ok_or(Status::NO_MEMORY)?;
+        let context = match shows_fences {
+            true => Some(Self::idle_context(&space, &device)?),
+            false => None,
         };
-        let callbacks: Arc<dyn QueueCallbacks> = Arc::new(callbacks, GFP_KERNEL)?;
-        let id = next_id();
-        let create = CreateContextArgs {
-            id: ContextId(id),
-            scheduling: Scheduling::HwQueues,
-            node: 0,
-            engines: 0,
-            is_system: true,
-            private_data: &[],
-            callbacks: &callbacks,
-        };
-        let context = object::Context::create(&device, &class, &create)?;
-        let context = space.enter_context(id, context, suspension)?;
 
         Ok(pin_arc(
             pin_init!(Self {
@@ -152,10 +165,60 @@ impl PagingProcess {
                 stats: OwnStats::new(stats),
                 log: LogAbout::process(on.log, PAGING_PROCESS),
                 _context: context,
+                device,
                 space,
             }),
             GFP_KERNEL,
         )?)
+    }
+
+    /// A context that gets no work.
+    fn idle_context(
+        space: &Arc<AddressSpace>,
+        device: &Arc<object::Device>,
+    ) -> DxgResult<SpaceContext> {
+        let suspension = space.suspension()?;
+        let callbacks = ContextCallbacks {
+            suspension: Some(suspension.clone()),
+            state: ContextState::new().map_err(|_| Status::NO_MEMORY)?,
+        };
+        let callbacks: Arc<dyn QueueCallbacks> = Arc::new(callbacks, GFP_KERNEL)?;
+        let context = SystemContext {
+            scheduling: Scheduling::HwQueues,
+            node: 0,
+            callbacks: &callbacks,
+            suspension,
+        };
+
+        Ok(Self::create(space, device, context)?.1)
+    }
+
+    /// CreateContext and SetRootPageTable. Returns the id of the context, too.
+    fn create(
+        space: &Arc<AddressSpace>,
+        device: &Arc<object::Device>,
+        context: SystemContext<'_>,
+    ) -> DxgResult<(u64, SpaceContext)> {
+        let id = next_id();
+        let create = CreateContextArgs {
+            id: ContextId(id),
+            scheduling: context.scheduling,
+            node: context.node,
+            engines: 0,
+            is_system: true,
+            private_data: &[],
+            callbacks: context.callbacks,
+        };
+        let kmd = object::Context::create(device, &Passive::here(), &create)?;
+
+        Ok((id, space.enter_context(id, kmd, context.suspension)?))
+    }
+
+    /// A context of the paging process.
+    ///
+    /// Context: may sleep, no locks of contexts held.
+    pub(super) fn context(&self, context: SystemContext<'_>) -> DxgResult<(u64, SpaceContext)> {
+        Self::create(&self.space, &self.device, context)
     }
 
     /// Maps a page of fence values, which the GPU may load and store there (FEN-57), until the

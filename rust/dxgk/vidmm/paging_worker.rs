@@ -11,7 +11,10 @@
 //!
 //! LOCK: `ready` is a leaf, inside `DeviceQueues::state`.
 
-use super::paging_log::PagingLog;
+use super::{
+    paging_log::PagingLog,
+    paging_switches::PagingSwitches, //
+};
 use crate::sys::{
     alloc::pin_arc,
     work, //
@@ -64,6 +67,8 @@ struct Ready {
 pub(crate) struct PagingWorker {
     /// What it does, and others on this adapter.
     pub(super) log: Arc<PagingLog>,
+    /// What tests want of the paging node.
+    pub(super) switches: PagingSwitches,
     #[pin]
     ready: SpinLock<Ready>,
     #[pin]
@@ -80,6 +85,7 @@ impl PagingWorker {
         pin_arc(
             pin_init!(Self {
                 log,
+                switches: PagingSwitches::new(),
                 ready <- new_spinlock!(
                     Ready {
                         devices: RBTree::new(),

@@ -27,10 +27,7 @@ use super::{
         IdlePlace,
         Key, //
     },
-    paging_log::{
-        LogAbout,
-        PagingLog, //
-    },
+    mover::Mover,
     pinned_pages::{
         take_pages,
         PinnedPages, //
@@ -44,7 +41,6 @@ use crate::{
     ddi::{
         object,
         paging::PageTableEntry,
-        segments::SYSTEM_MEMORY,
         types::Place, //
     },
     dxgk::memory::storage::Storage,
@@ -55,10 +51,6 @@ use crate::{
     },
     logic::{
         gpu_ranges::Mapping,
-        paging_log::{
-            Action,
-            Kind, //
-        },
         users::{
             Usage,
             User,
@@ -206,7 +198,7 @@ pub(crate) struct AllocationMemory {
     size: Atomic<u64>,
     /// Its priority: how late it gives way (MEM-9).
     priority: Atomic<u32>,
-    log: LogAbout,
+    mover: Mover,
     #[pin]
     turn: Mutex<Turn>,
     #[pin]
@@ -261,13 +253,12 @@ impl AllocationMemory {
     /// An allocation of these bytes, which is to be at `site`.
     pub(crate) fn new(
         kmd: Arc<object::Allocation>,
+        mover: Mover,
         storage: Option<Arc<Storage>>,
         site: Site,
         size: u64,
         priority: u32,
-        log: &Arc<PagingLog>,
     ) -> Result<Arc<Self>, AllocError> {
-        let log = LogAbout::object(log, kmd.id());
         let unmoveable = site.properties.unmoveable;
 
         pin_arc(
@@ -278,7 +269,7 @@ impl AllocationMemory {
                 wants_64kb: Atomic::new(site.wants_64kb_pages()),
                 size: Atomic::new(size),
                 priority: Atomic::new(priority),
-                log,
+                mover,
                 turn <- new_mutex!(
                     Turn {
                         site,
@@ -620,16 +611,14 @@ impl AllocationMemory {
             return true;
         };
         let is_written = self.state.lock().is_written;
-        let is_home = match is_written {
-            true => storage.move_to(Place::SystemMemory, home.clone()),
+
+        match is_written {
+            true => self
+                .mover
+                .move_to(storage, Place::SystemMemory, home.clone()),
             false => storage.replace_by(Place::SystemMemory, home.clone()),
         }
-        .is_ok();
-
-        if is_home && is_written {
-            self.log_move(SYSTEM_MEMORY, storage);
-        }
-        is_home
+        .is_ok()
     }
 
     /// Pays for the pages of system memory that [`AllocationMemory::prepare`] will take, until
@@ -704,7 +693,7 @@ impl AllocationMemory {
         if let (Some(segment), true) = (&site.segment, storage.may_move()) {
             if local.is_none() {
                 let taken = segment
-                    .take(storage.count(), site.layout, &self.log)
+                    .take(storage.count(), site.layout, &self.mover.log)
                     .map_err(|error| {
                         let available = segment.available();
 
@@ -726,7 +715,7 @@ impl AllocationMemory {
             *shown = Some(taken);
         }
         if pinned.is_none() {
-            *pinned = Some(PinnedPages::new(storage, &self.log)?);
+            *pinned = Some(PinnedPages::new(storage, &self.mover.log)?);
         }
         Ok(())
     }
@@ -756,17 +745,6 @@ impl AllocationMemory {
         self.place(&mut turn, storage)
     }
 
-    /// The processor has moved its bytes.
-    fn log_move(&self, segment: u32, storage: &Storage) {
-        self.log.write(|| Action {
-            kind: Kind::Move,
-            // CAST: a usize fits 64 bits.
-            count: storage.count() as u64,
-            segment,
-            ..Action::default()
-        });
-    }
-
     /// Gives it its placement.
     fn place(self: &Arc<Self>, turn: &mut Turn, storage: &Arc<Storage>) -> DxgResult {
         let local = match turn.local.clone() {
@@ -778,7 +756,7 @@ impl AllocationMemory {
             None => {
                 let pinned = match turn.pinned.take() {
                     Some(pinned) => pinned,
-                    None => PinnedPages::new(storage, &self.log)?,
+                    None => PinnedPages::new(storage, &self.mover.log)?,
                 };
 
                 if let (Some(aperture), None) = (&turn.site.aperture, &turn.shown) {
@@ -817,10 +795,11 @@ impl AllocationMemory {
         if storage.place() != place {
             let home = storage.pages();
 
-            local.clear().map_err(DxgError::from_errno)?;
-            match storage.move_to(place, local.clone()) {
+            self.mover
+                .clear(&local, &*home)
+                .map_err(DxgError::from_errno)?;
+            match self.mover.move_to(storage, place, local.clone()) {
                 Ok(()) => {
-                    self.log_move(local.segment(), storage);
                     turn.home = Some(home);
                     self.state.lock().is_written = false;
                 }

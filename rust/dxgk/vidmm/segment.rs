@@ -66,6 +66,7 @@ use crate::{
         work, //
     }, //
 };
+use core::ops::Range;
 use kernel::{
     page::PAGE_SIZE,
     prelude::*,
@@ -247,11 +248,11 @@ impl LocalPages {
         &self.segment.idle
     }
 
-    /// Fills all of them with zeros. The processor does it, as long as it can.
+    /// The processor fills these of them with zeros, as long as it can.
     ///
     /// Context: may sleep, no locks held but `AllocationMemory::turn`.
-    pub(super) fn clear(&self) -> Result {
-        for index in 0..self.count {
+    pub(super) fn clear(&self, pages: Range<usize>) -> Result {
+        for index in pages.clone() {
             self.page(index)?.clear()?;
             if index % 512 == 511 {
                 work::breathe();
@@ -260,7 +261,8 @@ impl LocalPages {
         self.log.write(|| Action {
             kind: Kind::Fill,
             // CAST: a usize fits 64 bits.
-            count: self.count as u64,
+            start: pages.start as u64,
+            count: pages.len() as u64,
             segment: self.segment.id,
             ..Action::default()
         });
@@ -285,6 +287,10 @@ impl PageSource for LocalPages {
 
     fn present(&self, index: usize) -> Option<Frame<'_>> {
         self.segment.memory.present(self.place(index)?)
+    }
+
+    fn device_address(&self, index: usize) -> Option<u64> {
+        self.offset(index)
     }
 
     /// All of them: they were cleared.

@@ -57,8 +57,6 @@ struct Placed<P> {
 /// A move to another backing.
 struct Moving<P> {
     to: Placed<P>,
-    /// Whether the bytes go with it; otherwise those of the new backing count.
-    copies: bool,
     /// `None` while the new backing is being prepared. Until then nothing has changed.
     progress: Option<Progress>,
 }

@@ -158,6 +158,12 @@ pub(crate) trait PageSource: Send + Sync {
     /// The page at an index, if it is there already. Does not sleep.
     fn present(&self, index: usize) -> Option<Frame<'_>>;
 
+    /// Where a page is for a device, if it is there already: its physical address, or the offset in
+    /// memory of the device. Does not sleep.
+    fn device_address(&self, index: usize) -> Option<u64> {
+        self.present(index).map(Frame::physical)
+    }
+
     /// How many pages are there. Counts a page soon after it is there.
     fn taken(&self) -> usize;
 

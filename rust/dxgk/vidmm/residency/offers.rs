@@ -391,7 +391,7 @@ impl AllocationMemory {
         state.is_written = false;
         state.set_decommitted(is_decommitted);
         drop(state);
-        self.log.write(|| Action {
+        self.mover.log.write(|| Action {
             kind: Kind::Discard,
             // CAST: a usize fits 64 bits.
             count: storage.count() as u64,

@@ -19,6 +19,7 @@ use crate::{
         work, //
     }, //
 };
+use core::ops::Range;
 use kernel::{
     prelude::*,
     sync::{
@@ -44,6 +45,31 @@ pub(crate) enum MoveError {
     Failed(Error),
 }
 
+/// Who copies bytes from one backing to the other.
+pub(crate) trait CopyPages<P> {
+    /// Copies those of these pages that both backings have. Nobody uses them meanwhile. False if it
+    /// cannot: then the processor copies them.
+    ///
+    /// Context: may sleep; the lock of the memory is held, for which page faults wait.
+    fn copy(
+        &self,
+        from: (P, &dyn PageSource),
+        to: (P, &dyn PageSource),
+        pages: Range<usize>,
+    ) -> bool;
+}
+
+/// The processor copies, for tests.
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) struct ByProcessor;
+
+#[cfg(CONFIG_KUNIT = "y")]
+impl<P> CopyPages<P> for ByProcessor {
+    fn copy(&self, _: (P, &dyn PageSource), _: (P, &dyn PageSource), _: Range<usize>) -> bool {
+        false
+    }
+}
+
 /// How often a move looks for pages that were touched while it prepared the others.
 const ROUNDS: usize = 4;
 
@@ -54,17 +80,27 @@ impl<P: Copy + Send + Unpin> Movable<P> {
     ///
     /// Context: may sleep, no locks held. Other users of the memory wait for one step at most,
     /// except those that pin it.
-    pub(crate) fn move_to(&self, place: P, pages: Arc<dyn PageSource>) -> Result<(), MoveError> {
-        self.go_to(place, pages, true)
+    pub(crate) fn move_to(
+        &self,
+        place: P,
+        pages: Arc<dyn PageSource>,
+        by: &dyn CopyPages<P>,
+    ) -> Result<(), MoveError> {
+        self.go_to(place, pages, Some(by))
     }
 
     /// The same, but the bytes are dropped, and those of the other backing take their place. What
     /// it has no page for is zeros.
     pub(crate) fn replace_by(&self, place: P, pages: Arc<dyn PageSource>) -> Result<(), MoveError> {
-        self.go_to(place, pages, false)
+        self.go_to(place, pages, None)
     }
 
-    fn go_to(&self, place: P, pages: Arc<dyn PageSource>, copies: bool) -> Result<(), MoveError> {
+    fn go_to(
+        &self,
+        place: P,
+        pages: Arc<dyn PageSource>,
+        by: Option<&dyn CopyPages<P>>,
+    ) -> Result<(), MoveError> {
         if pages.count() != self.count {
             return Err(MoveError::Size);
         }
@@ -73,27 +109,23 @@ impl<P: Copy + Send + Unpin> Movable<P> {
             place,
             pages: pages.clone(),
         };
-        let from = self.begin(to, copies)?;
+        let from = self.begin(to)?;
 
-        if let Err(error) = self.prepare(&*from, copies.then_some(&*pages)) {
+        if let Err(error) = self.prepare(&*from, by.map(|_| &*pages)) {
             let given_up = self.state.lock().moving.take();
 
             drop(given_up);
             return Err(error);
         }
-        while self.step() {
+        while self.step(by) {
             work::breathe();
         }
         Ok(())
     }
 
     /// Announces a move. Nothing changes yet. Returns the pages to move.
-    fn begin(&self, to: Placed<P>, copies: bool) -> Result<Arc<dyn PageSource>, MoveError> {
-        let moving = Moving {
-            to,
-            copies,
-            progress: None,
-        };
+    fn begin(&self, to: Placed<P>) -> Result<Arc<dyn PageSource>, MoveError> {
+        let moving = Moving { to, progress: None };
         let moving =
             KBox::new(moving, GFP_KERNEL_ACCOUNT).map_err(|_| MoveError::Failed(ENOMEM))?;
         // If there is another move, this one is dropped after the lock.
@@ -106,7 +138,7 @@ impl<P: Copy + Send + Unpin> Movable<P> {
         Ok(state.now.pages.clone())
     }
 
-    /// Takes a new page for each old one, if bytes are copied there, and starts the move. From then
+    /// Takes a new page for each old one in `to`, where bytes are copied to, and starts the move. From then
     /// on nothing can fail.
     fn prepare(&self, from: &dyn PageSource, to: Option<&dyn PageSource>) -> Result<(), MoveError> {
         for _ in 0..ROUNDS {
@@ -151,14 +183,13 @@ impl<P: Copy + Send + Unpin> Movable<P> {
     }
 
     /// Moves the next pages, or ends the move. False if that was the end.
-    fn step(&self) -> bool {
+    fn step(&self, by: Option<&dyn CopyPages<P>>) -> bool {
         let mut state = self.state.lock();
         let State {
             now, moving, files, ..
         } = &mut *state;
         let Some(Moving {
             to,
-            copies,
             progress: Some(progress),
         }) = moving.as_deref_mut()
         else {
@@ -170,11 +201,8 @@ impl<P: Copy + Send + Unpin> Movable<P> {
                 file.invalidate(step.clone());
             }
             // INVARIANT: No mapping has these pages any more.
-            for index in step.clone().filter(|_| *copies) {
-                if let Some((old, new)) = now.pages.present(index).zip(to.pages.present(index)) {
-                    // `prepare` has looked whether both have a page.
-                    let _copied = old.copy_to(new);
-                }
+            if let Some(by) = by {
+                copy(by, now, to, step.clone());
             }
             progress.advance(step);
             return true;
@@ -189,5 +217,20 @@ impl<P: Copy + Send + Unpin> Movable<P> {
         self.moved.notify_all();
         drop(old);
         false
+    }
+}
+
+/// Copies the pages of a step.
+fn copy<P: Copy>(by: &dyn CopyPages<P>, now: &Placed<P>, to: &Placed<P>, step: Range<usize>) {
+    let (from, onto) = (&*now.pages, &*to.pages);
+
+    if by.copy((now.place, from), (to.place, onto), step.clone()) {
+        return;
+    }
+    for index in step {
+        if let Some((old, new)) = from.present(index).zip(onto.present(index)) {
+            // `prepare` has looked whether both have a page.
+            let _copied = old.copy_to(new);
+        }
     }
 }

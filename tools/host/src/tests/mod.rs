@@ -101,6 +101,8 @@ mod paging_log;
 #[cfg(not(loom))]
 mod paging_rules;
 #[cfg(not(loom))]
+mod paging_scratch;
+#[cfg(not(loom))]
 mod propagation;
 mod queued_sync_rules;
 #[cfg(not(loom))]

@@ -113,6 +113,7 @@ fn mem_104_a_record_is_one_line() {
             segment: 8,
             offset: 0x9000,
             source: 0x9100,
+            from: 0x9200,
             address: 0xa000,
             size: 0xb000,
             pattern: 0xc,
@@ -125,19 +126,30 @@ fn mem_104_a_record_is_one_line() {
     assert_eq!(
         line,
         "12 time_ns=34 thread=56 type=BUILD op=UpdatePageTable batch=1 queue=2 value=3 process=4 \
-         object=41 level=5 start=6 count=7 segment=8 offset=0x9000 source=0x9100 va=0xa000 \
-         size=0xb000 pattern=0xc flags=0x5 status=0x103\n"
+         object=41 level=5 start=6 count=7 segment=8 offset=0x9000 source=0x9100 from=0x9200 \
+         va=0xa000 size=0xb000 pattern=0xc flags=0x5 status=0x103\n"
     );
 }
 
 #[test]
 fn mem_107_commands_are_words() {
-    let words: [(&[u8], _); 8] = [
+    let words: [(&[u8], _); 19] = [
         (b"start\n", Some(Command::Start)),
         (b"stop", Some(Command::Stop)),
         (b"clear\n", Some(Command::Clear)),
         (b"hold", Some(Command::Hold)),
         (b"release\n", Some(Command::Release)),
+        (b"fault", Some(Command::Fault)),
+        (b"scratch 256\n", Some(Command::Scratch(256))),
+        (b"buffer 4294967295", Some(Command::Buffer(u32::MAX))),
+        (b"buffer 4294967296", None),
+        (b"buffer 0", None),
+        (b"buffer +1", None),
+        (b"buffer -1", None),
+        (b"buffer 1 ", None),
+        (b"buffer  1", None),
+        (b"buffer", None),
+        (b"fault 1", None),
         (b"release\n\n", None),
         (b"", None),
         (b"Start", None),
@@ -145,5 +157,5 @@ fn mem_107_commands_are_words() {
     for (word, command) in words {
         assert_eq!(Command::parse(word), command);
     }
-    assert_eq!(b"release\n".len(), Command::MAX);
+    assert!(b"scratch 4096\n".len() <= Command::MAX);
 }

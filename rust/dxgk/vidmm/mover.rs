@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How the bytes of one allocation are filled and moved: by the paging node of its adapter, or by
+//! the processor where there is none. If the paging node fails, the processor does what is left, so
+//! that no bytes are lost.
+
+use super::{
+    paging_engine::PagingEngine,
+    paging_log::{
+        LogAbout,
+        PagingLog, //
+    },
+    segment::LocalPages, //
+};
+use crate::{
+    ddi::{
+        object,
+        segments::SYSTEM_MEMORY,
+        types::Place, //
+    },
+    dxgk::memory::storage::Storage,
+    logic::paging_log::{
+        Action,
+        Kind, //
+    },
+    sys::mem::{
+        movable::moving::{
+            CopyPages,
+            MoveError, //
+        },
+        pages::PageSource, //
+    }, //
+};
+use core::{
+    cell::Cell,
+    ops::Range, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Fills and moves the bytes of one allocation.
+pub(crate) struct Mover {
+    pub(super) log: LogAbout,
+    allocation: Arc<object::Allocation>,
+    engine: Option<Arc<PagingEngine>>,
+}
+
+/// Who copies in one move, and whether the paging node has done all of it.
+struct Copying<'a> {
+    mover: &'a Mover,
+    is_done: Cell<bool>,
+}
+
+impl Mover {
+    /// That of an allocation of an adapter with this paging node.
+    pub(crate) fn new(
+        log: &Arc<PagingLog>,
+        allocation: &Arc<object::Allocation>,
+        engine: Option<&Arc<PagingEngine>>,
+    ) -> Self {
+        Self {
+            log: LogAbout::object(log, allocation.id()),
+            allocation: allocation.clone(),
+            engine: engine.cloned(),
+        }
+    }
+
+    /// Fills those pages of `local` with zeros that `home` does not have, so that no byte of an
+    /// earlier owner is there when what `home` has was copied (MEM-7).
+    ///
+    /// Context: may sleep; `AllocationMemory::turn`.
+    pub(super) fn clear(&self, local: &LocalPages, home: &dyn PageSource) -> Result {
+        let mut at = 0;
+
+        // Nobody uses them yet, and `home` loses none.
+        while at < local.count() {
+            let is_missing = home.present(at).is_none();
+            let rest = at..local.count();
+            let count = rest
+                .take_while(|index| home.present(*index).is_none() == is_missing)
+                .count();
+            let end = at.saturating_add(count);
+
+            if is_missing {
+                self.clear_pages(local, at..end)?;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn clear_pages(&self, local: &LocalPages, pages: Range<usize>) -> Result {
+        let to = (local.segment(), local as &dyn PageSource);
+        let is_done = self
+            .engine
+            .as_ref()
+            .is_some_and(|engine| engine.clear(&self.allocation, to, pages.clone()));
+
+        match is_done {
+            true => Ok(()),
+            false => local.clear(pages),
+        }
+    }
+
+    /// Moves the bytes there, as [`Storage::move_to`].
+    ///
+    /// Context: as there.
+    pub(super) fn move_to(
+        &self,
+        storage: &Storage,
+        place: Place,
+        pages: Arc<dyn PageSource>,
+    ) -> Result<(), MoveError> {
+        let by = Copying {
+            mover: self,
+            is_done: Cell::new(true),
+        };
+
+        storage.move_to(place, pages, &by)?;
+        if !by.is_done.get() {
+            self.log.write(|| Action {
+                kind: Kind::Move,
+                // CAST: a usize fits 64 bits.
+                count: storage.count() as u64,
+                segment: segment_of(place),
+                ..Action::default()
+            });
+        }
+        Ok(())
+    }
+}
+
+impl CopyPages<Place> for Copying<'_> {
+    fn copy(
+        &self,
+        (from, source): (Place, &dyn PageSource),
+        (to, target): (Place, &dyn PageSource),
+        pages: Range<usize>,
+    ) -> bool {
+        let is_done = self.mover.engine.as_ref().is_some_and(|engine| {
+            let (from, to) = ((segment_of(from), source), (segment_of(to), target));
+
+            engine.copy(&self.mover.allocation, from, to, pages)
+        });
+
+        if !is_done {
+            self.is_done.set(false);
+        }
+        is_done
+    }
+}
+
+/// The segment of a place.
+fn segment_of(place: Place) -> u32 {
+    match place {
+        Place::SystemMemory => SYSTEM_MEMORY,
+        Place::Segment(segment) => segment,
+    }
+}
