@@ -9,14 +9,17 @@ use opendxg::{Access, SyncFlags};
 use selftests::child::{Child, Gate};
 use selftests::gpu::Gpu;
 use selftests::leak::Watch;
+use selftests::soft_adapter::SoftAdapter;
 use selftests::trace::{traced_kmd, Event};
 use selftests::{ensure, ensure_eq, module, skip, Suite, TestResult};
 
 // Numbers of `rust/ddi/verifier/entry.rs`.
+const CREATE_PROCESS: u64 = 4;
 const CREATE_DEVICE: u64 = 6;
 const DESTROY_DEVICE: u64 = 7;
 const CREATE_CONTEXT: u64 = 8;
 const DESTROY_CONTEXT: u64 = 9;
+const SET_ROOT_PAGE_TABLE: u64 = 11;
 const CREATE_HW_QUEUE: u64 = 13;
 const DESTROY_HW_QUEUE: u64 = 14;
 const SUBMIT_COMMAND: u64 = 15;
@@ -82,6 +85,28 @@ fn life() -> TestResult {
     // A context completes what it was given, and no other one tells of it.
     let queue = first(SUBMIT_COMMAND)?.1;
     ensure!(calls(&log, COMPLETED).iter().all(|call| call.1 == queue));
+    Ok(())
+}
+
+/// Trace 5: the paging process of an adapter that starts. Nothing is submitted.
+fn paging_process() -> TestResult {
+    if module::parameter("verify_kmd")? != "Y" {
+        skip!("the module is loaded without a verifier");
+    }
+    let log = traced_kmd(|| SoftAdapter::enabled("verifier-paging")?.remove())?;
+    let kinds = [
+        CREATE_PROCESS,
+        CREATE_DEVICE,
+        UPDATE_PAGE_TABLE,
+        CREATE_CONTEXT,
+        SET_ROOT_PAGE_TABLE,
+        SUBMIT_COMMAND,
+    ];
+    let mut steps: Vec<_> = log.iter().map(|event| event.get("kind")).collect();
+    steps.retain(|kind| kinds.contains(kind));
+    // A table after the other.
+    steps.dedup();
+    ensure_eq!(steps, kinds[..5]);
     Ok(())
 }
 
@@ -211,6 +236,10 @@ pub(crate) fn main() {
             .test(
                 "MEM-95 every entry and callback is logged, and nothing is left",
                 life,
+            )
+            .test(
+                "MEM-63 MEM-73 the paging process, when an adapter starts",
+                paging_process,
             )
             .test("FEN-125 the progress fence of a queue", progress)
             .test(

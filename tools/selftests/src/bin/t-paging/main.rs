@@ -10,6 +10,7 @@ use selftests::{ensure, ensure_eq, Suite, TestResult};
 use log::{Log, Record};
 use traces::resident;
 
+mod engine;
 mod held;
 mod log;
 mod others;
@@ -21,7 +22,8 @@ pub(crate) fn main() {
         .test("MEM-104 the log is off until it is wanted", off)
         .test("MEM-104 MEM-107 words that are refused", refusals)
         .test("MEM-104 what is lost is counted", overrun);
-    held::tests(others::tests(root::tests(traces::tests(suite)))).run()
+    let suite = engine::tests(root::tests(traces::tests(suite)));
+    held::tests(others::tests(suite)).run()
 }
 
 fn off() -> TestResult {
@@ -41,7 +43,21 @@ fn off() -> TestResult {
 
 fn refusals() -> TestResult {
     let log = Log::new(&Gpu::new()?)?;
-    for word in ["", "begin", "start now", "hold\n\n", "STOP"] {
+    for word in [
+        "",
+        "begin",
+        "start now",
+        "hold\n\n",
+        "STOP",
+        "scratch",
+        "scratch 0",
+        "scratch -1",
+        "buffer +8",
+        "buffer 8 ",
+        "buffer 4294967296",
+        "scratch  8",
+        "fault 1",
+    ] {
         let result = log.control(word);
         // Nothing is written if there is nothing to write.
         ensure_eq!(result.is_ok(), word.is_empty(), "{word:?}");

@@ -264,7 +264,10 @@ fn made() -> TestResult {
     for _ in 0..rounds(10) {
         sleep(&adapter)?;
         let buffer = gpu.buffer(PAGE)?;
+        ensure_eq!(adapter.get("power_state")?, "D3");
+        // The paging node fills this one.
         let local = gpu.local_buffer(PAGE)?;
+        sleep(&adapter)?;
         let context = gpu.device().create_hw_context(1)?;
         let queue = user_queue(&context)?;
         let user = UserQueue::new(&gpu, &queue)?;
