@@ -3,7 +3,7 @@
 //! heaps, drivers of cards.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::event::PollFlags;
 use rustix::fs::{fcntl_add_seals, ftruncate, memfd_create, MemfdFlags, SealFlags, SeekFrom};
@@ -293,6 +293,12 @@ impl Card {
         const GEM_CLOSE: u64 = 0x4008_6409;
         ioctl(&self.node, GEM_CLOSE, &mut Close { handle, pad: 0 })?;
         Ok(())
+    }
+}
+
+impl AsFd for Card {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.node.as_fd()
     }
 }
 

@@ -3,7 +3,7 @@
 //! drivers of graphics cards do, and tells how they were used.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
@@ -127,5 +127,11 @@ impl TestDevice {
     pub fn import(&self, file: impl AsFd, direction: u32) -> rustix::io::Result<()> {
         let fd = file.as_fd().as_raw_fd();
         self.ioctl(0x4008_7803, &mut Import { fd, direction })
+    }
+}
+
+impl AsFd for TestDevice {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! As much of io_uring as it takes to poll a descriptor and to read from it.
+//! As much of io_uring as it takes to poll a descriptor, to read from it, and to keep it.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io_uring::{
-    io_uring_cqe, io_uring_enter, io_uring_params, io_uring_setup, io_uring_sqe, IoringEnterFlags,
-    IoringOp, IORING_OFF_CQ_RING, IORING_OFF_SQES, IORING_OFF_SQ_RING,
+    io_uring_cqe, io_uring_enter, io_uring_params, io_uring_register, io_uring_setup, io_uring_sqe,
+    IoringEnterFlags, IoringOp, IoringRegisterOp, IORING_OFF_CQ_RING, IORING_OFF_SQES,
+    IORING_OFF_SQ_RING,
 };
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 
@@ -73,6 +74,23 @@ impl Ring {
             params,
             fd,
         })
+    }
+
+    /// Gives the ring a file to keep.
+    pub fn keep_file(&self, fd: BorrowedFd<'_>) -> TestResult {
+        self.register(IoringRegisterOp::RegisterFiles, fd)
+    }
+
+    /// Gives the ring an eventfd that it signals with every answer.
+    pub fn keep_event(&self, event: BorrowedFd<'_>) -> TestResult {
+        self.register(IoringRegisterOp::RegisterEventfd, event)
+    }
+
+    fn register(&self, what: IoringRegisterOp, fd: BorrowedFd<'_>) -> TestResult {
+        let number = fd.as_raw_fd();
+        // SAFETY: both take the address of one descriptor's number, which they only read.
+        unsafe { io_uring_register(&self.fd, what, (&raw const number).cast(), 1) }?;
+        Ok(())
     }
 
     /// Asks once for `POLLIN` of a descriptor; `data` comes back with the answer.
