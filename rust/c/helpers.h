@@ -63,7 +63,7 @@ struct cdev *dxg_node_add(const char *name, umode_t mode, const struct file_oper
 void dxg_node_remove(struct cdev *cdev);
 
 /* attach.c */
-struct file *dxg_attachable(int fd);
+struct file *dxg_attachable(int fd, const char **driver);
 
 /* eventfd.c */
 struct wait_queue_head *dxg_event_watch(struct file *file, struct wait_queue_entry *entry,

@@ -56,6 +56,8 @@
 	X(uint, unsigned int, max_info_entry_bytes, 64 << 10, \
 	  "bytes in one entry of a store (default: 65536)") \
 	X(uint, unsigned int, max_info_files, 8, "files attached to an object (default: 8)") \
+	X(charp, char *, attach_drivers, "", \
+	  "modules whose character devices may be attached, with commas between them (default: none)") \
 	X(uint, unsigned int, tdr_delay_ms, 2000, \
 	  "milliseconds that work may take on an engine, 10 to 3600000 (default: 2000)") \
 	X(bool, bool, verify_kmd, IS_ENABLED(CONFIG_PROVE_LOCKING), \

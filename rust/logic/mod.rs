@@ -16,6 +16,7 @@ pub(crate) mod bucket_map;
 pub(crate) mod classes;
 pub(crate) mod digest;
 pub(crate) mod doorbell;
+pub(crate) mod driver_names;
 pub(crate) mod feature;
 pub(crate) mod feature_agreement;
 pub(crate) mod feature_overrides;

@@ -70,6 +70,7 @@ pub struct dxg_params {
     pub(crate) max_info_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_entry_bytes: kernel::ffi::c_uint,
     pub(crate) max_info_files: kernel::ffi::c_uint,
+    pub(crate) attach_drivers: *mut kernel::ffi::c_char,
     pub(crate) tdr_delay_ms: kernel::ffi::c_uint,
     pub(crate) verify_kmd: bool,
 }
@@ -111,7 +112,10 @@ unsafe extern "C" {
         fops: *const file_operations,
     ) -> *mut cdev;
     pub fn dxg_node_remove(cdev: *mut cdev);
-    pub fn dxg_attachable(fd: kernel::ffi::c_int) -> *mut file;
+    pub fn dxg_attachable(
+        fd: kernel::ffi::c_int,
+        driver: *mut *const kernel::ffi::c_char,
+    ) -> *mut file;
     pub fn dxg_event_watch(
         file: *mut file,
         entry: *mut wait_queue_entry,

@@ -192,3 +192,9 @@ pub(crate) fn allow_nonsecure() -> bool {
     // SAFETY: A bool that nothing writes after load.
     unsafe { ffi::dxg_params.allow_nonsecure }
 }
+
+/// Whose character devices may be attached to objects: names of modules, with commas between them.
+pub(crate) fn attach_drivers() -> &'static CStr {
+    // SAFETY: As in `name`.
+    unsafe { CStr::from_char_ptr(ffi::dxg_params.attach_drivers) }
+}

@@ -64,6 +64,8 @@ MUTANTS = [
     ("keyed_mutex.rs", "            seq: 0,", "            seq: 1,", "unit"),
     ("keyed_mutex.rs", "        self.owner = Some(owner);\n        Some(node)", "        let _ = owner;\n        Some(node)", "unit"),
     ("keyed_mutex.rs", "        self.abandoned = true;\n", "", "unit"),
+    ("driver_names.rs", "if *byte == b'-' { b'_' }", "if false { b'_' }", "unit"),
+    ("driver_names.rs", "!name.is_empty()", "true", "unit"),
     ("fence_slots.rs", "        self.taken |= places;\n", "", "unit"),
     ("fence_slots.rs", "!is_alone || check.changes", "check.changes", "unit"),
     ("fence_slots.rs", " || check.changes != self.changes", "", "unit"),

@@ -80,7 +80,8 @@ impl<'a> InfoItem<'a> {
         self
     }
 
-    /// Attaches a dma-buf, a memfd or a sync file. The driver takes its own reference.
+    /// Attaches a dma-buf, a memfd, a sync file, an eventfd or a drm_syncobj, and what the
+    /// administrator allows besides. The module takes its own reference.
     pub fn with_file(mut self, file: &'a impl AsFd) -> Self {
         self.file = Some(file.as_fd());
         self.flags(InfoFlags::ATTACH_FD)

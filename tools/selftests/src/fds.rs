@@ -13,7 +13,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
-use crate::{ensure, ensure_eq, Failure, TestResult};
+use crate::{ensure, ensure_eq, skip, Failure, TestResult};
 
 /// A pipe: its reading and its writing end.
 pub fn pipe() -> TestResult<(OwnedFd, OwnedFd)> {
@@ -41,6 +41,23 @@ pub fn closed_number() -> TestResult<RawFd> {
     let (reader, _) = pipe()?;
     let high = rustix::io::fcntl_dupfd_cloexec(&reader, 900)?;
     Ok(high.as_raw_fd())
+}
+
+/// Whether two descriptors are of one open file, as the kernel sees it.
+pub fn is_same_file(first: impl AsFd, second: impl AsFd) -> TestResult<bool> {
+    const KCMP_FILE: i32 = 0;
+    let pid = std::process::id() as i32;
+    let (first, second) = (first.as_fd().as_raw_fd(), second.as_fd().as_raw_fd());
+    // SAFETY: plain system call.
+    let result = unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, first, second) };
+    match result {
+        0 => Ok(true),
+        1..=3 => Ok(false),
+        _ => {
+            let error = std::io::Error::last_os_error();
+            skip!("no kcmp: {error}")
+        }
+    }
 }
 
 /// Two connected sockets that keep messages apart.

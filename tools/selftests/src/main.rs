@@ -10,6 +10,8 @@ mod t_access_any;
 mod t_access_none;
 #[path = "bin/t-adapters/main.rs"]
 mod t_adapters;
+#[path = "bin/t-attach-drivers.rs"]
+mod t_attach_drivers;
 #[path = "bin/t-bounds/main.rs"]
 mod t_bounds;
 #[path = "bin/t-cpu-border.rs"]
@@ -120,11 +122,12 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 56] = [
+const PROGRAMS: [(&str, fn()); 57] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
     ("t-adapters", t_adapters::main),
+    ("t-attach-drivers", t_attach_drivers::main),
     ("t-bounds", t_bounds::main),
     ("t-cpu-border", t_cpu_border::main),
     ("t-cpu-events", t_cpu_events::main),

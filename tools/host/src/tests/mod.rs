@@ -42,6 +42,8 @@ mod digest;
 #[cfg(not(loom))]
 mod doorbell;
 #[cfg(not(loom))]
+mod driver_names;
+#[cfg(not(loom))]
 mod feature;
 #[cfg(not(loom))]
 mod feature_overrides;

@@ -8,7 +8,7 @@ use opendxg::uapi::*;
 use opendxg::Status;
 use rustix::io::FdFlags;
 use selftests::child::{Child, Gate};
-use selftests::fds::{memfd, socket_pair};
+use selftests::fds::{is_same_file, memfd, socket_pair};
 use selftests::leak::open_descriptors;
 use selftests::sharing::{key, Client, How, Item, Shape, Target};
 use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
@@ -27,23 +27,6 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("RES-56 REMOVE_FD, replacement, and keeping", replace)
         .test("RES-57 a GET that fails makes no descriptor", no_descriptor)
         .test("RES-66 the file is released with the object", released)
-}
-
-/// Whether two descriptors are of one open file, as the kernel sees it.
-pub(crate) fn is_same_file(first: impl AsFd, second: impl AsFd) -> TestResult<bool> {
-    const KCMP_FILE: i32 = 0;
-    let pid = std::process::id() as i32;
-    let (first, second) = (first.as_fd().as_raw_fd(), second.as_fd().as_raw_fd());
-    // SAFETY: plain system call.
-    let result = unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, first, second) };
-    match result {
-        0 => Ok(true),
-        1..=3 => Ok(false),
-        _ => {
-            let error = std::io::Error::last_os_error();
-            selftests::skip!("no kcmp: {error}")
-        }
-    }
 }
 
 fn same_file() -> TestResult {
@@ -70,7 +53,7 @@ fn same_file() -> TestResult {
 }
 
 /// Maps a page of a file and runs `body` on its first byte.
-fn with_page<R>(
+pub(crate) fn with_page<R>(
     fd: &OwnedFd,
     body: impl FnOnce(&std::sync::atomic::AtomicU8) -> R,
 ) -> TestResult<R> {

@@ -3,11 +3,13 @@
 
 mod atomic;
 mod attachable;
+mod cycles;
 mod entries;
 mod files;
 mod limits;
 mod notice;
 mod reach;
+mod round_trip;
 mod schemas;
 mod writers;
 
@@ -20,6 +22,8 @@ pub(crate) fn main() {
         .with(reach::tests)
         .with(files::tests)
         .with(attachable::tests)
+        .with(cycles::tests)
+        .with(round_trip::tests)
         .with(writers::tests)
         .with(notice::tests)
         .with(limits::tests)
