@@ -64,6 +64,7 @@ const DESTROY: u32 = iowr::<Create>(b'd', 0xc0);
 const HANDLE_TO_FD: u32 = iowr::<Exported>(b'd', 0xc1);
 const FD_TO_HANDLE: u32 = iowr::<Exported>(b'd', 0xc2);
 const TIMELINE_WAIT: u32 = iowr::<Wait>(b'd', 0xca);
+const QUERY: u32 = iowr::<Points>(b'd', 0xcb);
 const TIMELINE_SIGNAL: u32 = iowr::<Points>(b'd', 0xcd);
 const EVENTFD: u32 = iowr::<Notify>(b'd', 0xcf);
 
@@ -207,6 +208,21 @@ impl Timeline {
         // SAFETY: the argument of this code; both addresses hold `count` live entries.
         unsafe { ioctl(&self.drm, TIMELINE_SIGNAL, &mut args) }?;
         Ok(())
+    }
+
+    /// The last point that is signalled.
+    pub fn query(&self) -> Result<u64> {
+        let mut point = 0u64;
+        let mut args = Points {
+            handles: (&raw const self.handle) as u64,
+            points: (&raw mut point) as u64,
+            count: 1,
+            flags: 0,
+        };
+        // SAFETY: the argument of this code; both addresses hold `count` live entries.
+        unsafe { ioctl(&self.drm, QUERY, &mut args) }?;
+        // SAFETY: live; the call wrote it where the compiler does not look.
+        Ok(unsafe { (&raw const point).read_volatile() })
     }
 
     /// Waits for a point.

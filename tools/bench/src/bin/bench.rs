@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    cpu_events, crowd, doorbells, gpu, idle, interrupt_forms, lifecycle, native_fences, objects,
-    open, ping_pong, population, process, queued_wait, resets, satisfied, signal, sync_files,
-    waiters, Bench,
+    cpu_events, crowd, doorbells, event_loop, gpu, idle, interrupt_forms, lifecycle, native_fences,
+    objects, open, ping_pong, population, process, queued_wait, resets, satisfied, signal,
+    sync_files, waiters, Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -34,7 +34,7 @@ struct Options {
 
 /// What is counted in instructions unless groups are named: the calls of which others have
 /// something alike, and work of engines.
-const COUNTED: [&str; 11] = [
+const COUNTED: [&str; 13] = [
     "signal",
     "satisfied",
     "ping-pong",
@@ -46,6 +46,8 @@ const COUNTED: [&str; 11] = [
     "queued-wait",
     "bandwidth",
     "sync-files",
+    event_loop::ALL,
+    event_loop::NEXT,
 ];
 
 impl Options {
@@ -171,6 +173,13 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
         let signal = options.plan(50, 200, 20);
         let wake = options.plan(50, 100, 15);
         counts.extend(waiters::measure(runner, &bench, signal, wake));
+    }
+    if wants(event_loop::ALL) || wants(event_loop::NEXT) {
+        counts.extend(event_loop::measure(
+            runner,
+            &bench,
+            options.plan(50, 40, 20),
+        ));
     }
     if wants("lifecycle") {
         lifecycle::measure(runner, &bench, options.plan(100, 500, 15));

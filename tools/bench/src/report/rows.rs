@@ -3,6 +3,7 @@
 
 use crate::subjects::cpu_events::{self, names_of_events::*};
 use crate::subjects::doorbells::{names_of_rings::*, SHARED, START};
+use crate::subjects::event_loop::{self, names_of_waits::*};
 use crate::subjects::gpu::names_of_work::*;
 use crate::subjects::interrupt_forms::{self, WOKEN};
 use crate::subjects::names::*;
@@ -96,6 +97,14 @@ const FIXED: &[Row] = &[
     row("lifecycle", OPENDXG, EVENTFD, None, ""),
     row("sync-file-export", OPENDXG, SYNCOBJ, None, "ours makes a fence of its own, and leads back to the monitored fence"),
     row("sync-file-import", OPENDXG, SYNCOBJ, None, "a context waits for it; a syncobj only keeps it"),
+    row(event_loop::ALL, STREAM, DRM_EACH, None, "one descriptor; the waits are numbers of the program"),
+    row(event_loop::ALL, STREAM, DRM_SHARED, None, "a call less for each wait"),
+    row(event_loop::ALL, OURS_SHARED, DRM_SHARED, None, "asynchronous waits, by call"),
+    row(event_loop::ALL, OURS_EACH, DRM_EACH, None, "a descriptor for each value"),
+    row(event_loop::NEXT, STREAM, DRM_EACH, None, "a signal does not look at those who wait for more"),
+    row(event_loop::NEXT, STREAM, DRM_SHARED, None, "the read tells the value"),
+    row(event_loop::NEXT, OURS_SHARED, DRM_SHARED, None, "the value is read in memory"),
+    row(event_loop::NEXT, OURS_EACH, DRM_EACH, None, "a descriptor is made for each value"),
     row("open", "opendxg by number", SOCKETPAIR, None, PROXY),
     row("open", "opendxg by descriptor", SOCKETPAIR, None, PROXY),
     row("objects", OPEN_NUMBER, SOCKETPAIR, None, PROXY),

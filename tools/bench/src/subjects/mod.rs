@@ -6,6 +6,7 @@ pub mod balls;
 pub mod cpu_events;
 pub mod crowd;
 pub mod doorbells;
+pub mod event_loop;
 pub mod gpu;
 pub mod idle;
 pub mod interrupt_forms;

@@ -19,9 +19,13 @@ pub const WAITERS: [u64; 7] = [1, 4, 16, 64, 256, 1024, 4096];
 const FAR: u64 = 1 << 40;
 
 /// A value that somebody can wait for with an eventfd.
-trait Timed {
+pub(super) trait Timed {
+    /// Has an eventfd signalled when the value is there.
     fn notify(&self, value: u64, event: &EventFd);
+    /// Gives the object this value.
     fn signal(&self, value: u64);
+    /// The value that it has.
+    fn value(&self) -> u64;
 }
 
 impl Timed for MonitoredFence {
@@ -32,6 +36,10 @@ impl Timed for MonitoredFence {
     fn signal(&self, value: u64) {
         MonitoredFence::signal(self, value).expect("signal a fence");
     }
+
+    fn value(&self) -> u64 {
+        MonitoredFence::value(self)
+    }
 }
 
 impl Timed for Timeline {
@@ -41,6 +49,10 @@ impl Timed for Timeline {
 
     fn signal(&self, value: u64) {
         Timeline::signal(self, value).expect("signal a point");
+    }
+
+    fn value(&self) -> u64 {
+        self.query().expect("ask a timeline for its point")
     }
 }
 
