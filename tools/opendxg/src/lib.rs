@@ -20,7 +20,7 @@
 //! | [`soft_gpu`] | commands that make an engine do something wrong, or stop it |
 //! | [`EventFd`], [`FencePoint`], [`FenceStream`] | descriptors to poll |
 //! | [`SyncFile`] | what drivers of Linux wait for |
-//! | [`TimelinePoint`] | a DRM timeline that signals a fence |
+//! | [`TimelinePoint`], [`HandOver`] | a DRM timeline that signals a fence, or follows one |
 //! | [`Status`], [`Error`] | what the module answered |
 //!
 //! Objects own their handles and destroy them when dropped. Every object keeps alive what it was
@@ -186,7 +186,7 @@ pub use status::Status;
 pub use store::{Info, InfoEntry, InfoFlags, InfoItem, Lookup, Update};
 pub use sync_file::SyncFile;
 pub use sync_object::{Access, SyncFlags, SyncKind, SyncObject};
-pub use timeline::TimelinePoint;
+pub use timeline::{HandOver, TimelinePoint};
 pub use weak::{Watch, WatchEvents, WatchState, WeakRef};
 
 /// Compiles the examples of the package's page.

@@ -42,6 +42,7 @@ assert_impl_all!(FencePoint: Send, Sync);
 assert_impl_all!(SyncFile: Send, Sync);
 assert_impl_all!(FenceStream: Send, Sync);
 assert_impl_all!(TimelinePoint: Send, Sync);
+assert_impl_all!(HandOver: Send, Sync);
 
 // So can what describes an object, a call or an answer. Plain values can be copied.
 assert_impl_all!(LogDetail: Send, Sync, Copy, Eq);

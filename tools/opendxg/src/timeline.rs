@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Timelines of DRM drivers that signal fences.
+//! Timelines of DRM drivers that signal fences, and fences that signal timelines.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use crate::error::OrOs;
-use crate::event::{wait_readable, EventFd};
+use crate::event::{wait_readable, EventFd, FencePoint};
 use crate::ioctl::issue;
-use crate::{Result, SyncObject};
+use crate::{Device, Error, Result, Status, SyncFile, SyncObject};
 
 /// `struct drm_syncobj_eventfd` of drm/drm.h.
 #[repr(C)]
@@ -71,5 +71,76 @@ impl TimelinePoint {
 impl AsFd for TimelinePoint {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// `struct drm_syncobj_handle` of drm/drm.h.
+#[repr(C)]
+struct Import {
+    handle: u32,
+    flags: u32,
+    fd: i32,
+    pad: u32,
+    point: u64,
+}
+
+/// `DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE`.
+const SYNCOBJ_FD_TO_HANDLE: u32 = 0xc000_64c2 | ((size_of::<Import>() as u32) << 16);
+
+/// `DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE` and `_TIMELINE`.
+const SYNC_FILE_AS_POINT: u32 = 1 | 2;
+
+/// Makes a sync file the point of a timeline.
+fn import(drm: BorrowedFd<'_>, syncobj: u32, point: u64, file: &SyncFile) -> Result<()> {
+    let mut import = Import {
+        handle: syncobj,
+        flags: SYNC_FILE_AS_POINT,
+        fd: file.as_raw_fd(),
+        pad: 0,
+        point,
+    };
+    let arg = (&raw mut import).cast();
+    // SAFETY: the argument of this code, without addresses.
+    unsafe { issue(drm, SYNCOBJ_FD_TO_HANDLE, arg) }.or_os()?;
+    Ok(())
+}
+
+/// What became of a value that a DRM timeline is to follow.
+#[derive(Debug)]
+#[must_use = "a value that was not handed over has to be tried again"]
+pub enum HandOver {
+    /// The timeline has the point. The kernel signals it, whatever becomes of this process.
+    Done,
+    /// The kernel cannot promise the value yet. When this becomes readable, the fence has reached
+    /// it: then the same call is `Done`.
+    Later(FencePoint),
+}
+
+/// Timelines of DRM drivers that follow fences.
+impl Device {
+    /// Adds point `point` to the DRM timeline `syncobj`, a handle of the DRM file `drm`. It is
+    /// signalled when `fence` reaches `value`, by the kernel. Whoever waits for the point may have
+    /// begun before this call.
+    ///
+    /// Others wait for a point of a timeline as for any work of a driver, so it has to come. That
+    /// is sure of a value that is there, and of one that a signal gives which is queued in a
+    /// context or HW queue of this device, with nothing before it that somebody could delay. So
+    /// call this right after queueing the signal. For other values, of CPUs and of engines that
+    /// store by themselves, the answer is [`HandOver::Later`].
+    ///
+    /// The points of a timeline go up: call this in their order. The driver needs no part in it.
+    pub fn signal_timeline(
+        &self,
+        fence: &SyncObject,
+        value: u64,
+        drm: BorrowedFd<'_>,
+        syncobj: u32,
+        point: u64,
+    ) -> Result<HandOver> {
+        match self.create_sync_file(fence, value) {
+            Ok(file) => import(drm, syncobj, point, &file).map(|()| HandOver::Done),
+            Err(Error::Status(Status::NOT_SUPPORTED)) => fence.point(value).map(HandOver::Later),
+            Err(error) => Err(error),
+        }
     }
 }

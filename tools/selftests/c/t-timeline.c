@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * A DRM timeline that signals a fence, by opendxg/timeline.h (FEN-175).
+ * A DRM timeline that signals a fence, and one that follows a fence, by opendxg/timeline.h
+ * (FEN-175, FEN-161).
  */
 #include "library.h"
 
@@ -81,20 +82,68 @@ static int test_timeline(void)
 	return 0;
 }
 
+static NTSTATUS signal_to(D3DKMT_HANDLE fence, __u64 value)
+{
+	D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU signal = {
+		.hDevice = device,
+		.ObjectCount = 1,
+		.ObjectHandleArray = (uintptr_t)&fence,
+		.FenceValueArray = (uintptr_t)&value,
+	};
+
+	return D3DKMTSignalSynchronizationObjectFromCpu(&signal);
+}
+
+/* Whether somebody who has waited since before is told of a point. */
+static int test_follows(void)
+{
+	struct drm_syncobj_create create = { 0 };
+	struct drm_syncobj_eventfd notify = { .point = 7 };
+	D3DKMT_HANDLE fence = make_fence(device);
+	struct pollfd event = { .events = POLLIN };
+	int drm = find_drm();
+
+	REQUIRE(fence);
+	REQUIRE(!ioctl(drm, DRM_IOCTL_SYNCOBJ_CREATE, &create));
+	notify.handle = create.handle;
+	notify.fd = event.fd = eventfd(0, EFD_CLOEXEC);
+	REQUIRE(!ioctl(drm, DRM_IOCTL_SYNCOBJ_EVENTFD, &notify));
+	/* A signal of a CPU, which may never come. */
+	REQUIRE(opendxg_timeline_follows(drm, create.handle, 7, device, fence, 70) == -1);
+	REQUIRE_EQUAL(errno, EAGAIN);
+	REQUIRE_EQUAL(poll(&event, 1, 0), 0);
+	REQUIRE_EQUAL(signal_to(fence, 70), STATUS_SUCCESS);
+	REQUIRE_EQUAL(opendxg_timeline_follows(drm, create.handle, 7, device, fence, 70), 0);
+	REQUIRE(poll(&event, 1, -1) == 1 && event.revents == POLLIN);
+	REQUIRE(opendxg_timeline_follows(drm, 0x7fff, 8, device, fence, 70) == -1);
+	REQUIRE_EQUAL(errno, ENOENT);
+	REQUIRE(opendxg_timeline_follows(drm, create.handle, 8, device, 0, 70) == -1);
+	REQUIRE_EQUAL(errno, EINVAL);
+	close(event.fd);
+	close(drm);
+	REQUIRE_EQUAL(destroy_fence(fence), STATUS_SUCCESS);
+	return 0;
+}
+
 static const struct tap_test tests[] = {
 	{ "FEN-175 opendxg/timeline.h: a timeline signals a fence", test_timeline },
+	{ "FEN-161 opendxg/timeline.h: a timeline follows a fence", test_follows },
 };
+
+enum { TESTS = sizeof(tests) / sizeof(tests[0]) };
 
 int main(void)
 {
 	if (find_drm() < 0) {
-		printf("TAP version 13\n1..1\nok 1 - %s # SKIP no DRM device with timelines\n",
-		       tests[0].name);
+		printf("TAP version 13\n1..%d\n", TESTS);
+		for (int number = 0; number < TESTS; number++)
+			printf("ok %d - %s # SKIP no DRM device with timelines\n", number + 1,
+			       tests[number].name);
 		return EXIT_SUCCESS;
 	}
 	if (make_device(&device)) {
 		printf("Bail out! %s\n", tap_text);
 		return EXIT_FAILURE;
 	}
-	return tap_run(tests, 1);
+	return tap_run(tests, TESTS);
 }

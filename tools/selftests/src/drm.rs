@@ -134,6 +134,11 @@ pub struct Timeline<'a> {
 }
 
 impl Timeline<'_> {
+    /// The device of which it has a handle.
+    pub fn drm(&self) -> &Drm {
+        self.drm
+    }
+
     /// Signals a point.
     pub fn signal(&self, point: u64) -> TestResult {
         let mut args = Points {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Timelines of DRM drivers (drm_syncobj) that signal fences, without a thread of
- * the program: DRM signals an eventfd, and the module the fence. For programs
- * that are linked with libd3dkmt.
+ * Timelines of DRM drivers (drm_syncobj) that signal fences, and fences that
+ * signal timelines, without a thread of the program. For programs that are
+ * linked with libd3dkmt.
  */
 #ifndef _OPENDXG_TIMELINE_H
 #define _OPENDXG_TIMELINE_H
@@ -67,6 +67,63 @@ static __inline__ int opendxg_timeline_signals(int drm, __u32 syncobj, __u64 poi
 	}
 	return event;
 }
+
+#ifndef DXG_NO_D3DKMT
+/* struct drm_syncobj_handle as it is since Linux 6.16: with a point. */
+struct opendxg_syncobj_handle {
+	__u32 handle;
+	__u32 flags;
+	__s32 fd;
+	__u32 pad;
+	__u64 point;
+};
+
+/*
+ * Adds a point to a timeline, which the kernel signals when a fence reaches a
+ * value. Whoever waits for the point may have begun before.
+ *
+ * drm is a descriptor of the DRM device and syncobj a handle of it; fence is the
+ * local handle of a monitored fence of device. The points of a timeline go up:
+ * this has to be called in their order. Returns 0, otherwise -1 and errno.
+ *
+ * EAGAIN: the kernel cannot promise the value. It is neither there nor given by
+ * a signal that is queued in a context or HW queue of device, with nothing
+ * before it that somebody could delay. So this is to be called after queueing
+ * the signal, or else when the fence has the value: opendxg_fence_point() makes
+ * a descriptor that becomes readable then.
+ */
+static __inline__ int opendxg_timeline_follows(int drm, __u32 syncobj, __u64 point,
+					       D3DKMT_HANDLE device, D3DKMT_HANDLE fence,
+					       __u64 value)
+{
+	struct opendxg_syncobj_handle import;
+	D3DKMT_CREATESYNCFILE file;
+	DXG_NTSTATUS status;
+	int result, error;
+
+	memset(&file, 0, sizeof(file));
+	file.hDevice = device;
+	file.hMonitoredFence = fence;
+	file.FenceValue = value;
+	status = D3DKMTCreateSyncFile(&file);
+	if (status < 0) {
+		errno = status == STATUS_NOT_SUPPORTED ? EAGAIN :
+			status == STATUS_NO_MEMORY ? ENOMEM :
+			status == STATUS_ACCESS_DENIED ? EACCES : EINVAL;
+		return -1;
+	}
+	memset(&import, 0, sizeof(import));
+	import.handle = syncobj;
+	import.flags = 3; /* a sync file, and as a point */
+	import.fd = (int)file.hSyncFile;
+	import.point = point;
+	result = ioctl(drm, DRM_IOWR(0xc2, struct opendxg_syncobj_handle), &import);
+	error = errno;
+	close((int)file.hSyncFile);
+	errno = error;
+	return result ? -1 : 0;
+}
+#endif
 
 #ifdef __cplusplus
 }

@@ -20,8 +20,8 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("FEN-175 no timeline of that number", unknown)
         .stress(
             "FEN-175 hand-overs from a timeline, none lost",
-            Duration::from_secs(60),
-            Figure::new(1_000, 100_000),
+            Duration::from_secs(300),
+            Figure::new(100_000, 100_000),
             |figure| hand_overs(figure.rounds()),
         )
 }

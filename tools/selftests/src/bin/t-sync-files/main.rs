@@ -6,6 +6,7 @@ mod ends;
 mod exports;
 mod opened;
 mod refusals;
+mod timelines;
 mod waits;
 
 use selftests::Suite;
@@ -18,5 +19,6 @@ pub(crate) fn main() {
         .with(ends::tests)
         .with(opened::tests)
         .with(buffers::tests)
+        .with(timelines::tests)
         .run()
 }
