@@ -86,11 +86,9 @@ pub(crate) struct Header {
     traits: Traits,
     /// Who made it.
     pub(crate) creator: Credentials,
-    /// Where its global handle is, if it has one.
-    pub(crate) globals: Arc<Globals>,
     /// Its global handle, or 0. Set once, before the object can be found.
     global: Atomic<u32>,
-    /// The charge to the creator's user.
+    /// The charge to the creator's user. The table of global handles is found through it.
     pub(crate) charge: ObjectCharge,
     /// How many [`Strong`] there are.
     strong: StrongCount,
@@ -147,7 +145,6 @@ impl Header {
         adapter: Option<Arc<Adapter>>,
         sharing: Sharing,
         traits: Traits,
-        globals: Arc<Globals>,
         charge: ObjectCharge,
     ) -> impl PinInit<Self> {
         pin_init!(Self {
@@ -158,7 +155,6 @@ impl Header {
             sharing,
             traits,
             creator: Credentials::of_caller(),
-            globals,
             global: Atomic::new(0),
             charge,
             strong: StrongCount::new(),

@@ -43,7 +43,7 @@ impl Object {
         let global = header.global();
 
         if global != 0 {
-            header.globals.remove(global);
+            header.charge.account().accounts().globals.remove(global);
         }
         match self {
             Self::Fence(fence) => fence.unbind(),

@@ -28,10 +28,12 @@ pub(crate) struct Tables {
 impl Tables {
     /// Empty tables.
     pub(crate) fn new() -> Result<Self, AllocError> {
+        let accounts = Accounts::new()?;
+
         Ok(Self {
-            globals: pin_arc(Globals::new(), GFP_KERNEL)?,
+            globals: accounts.globals.clone(),
             names: pin_arc(Names::new(), GFP_KERNEL)?,
-            accounts: Accounts::new()?,
+            accounts,
         })
     }
 }

@@ -74,9 +74,7 @@ pub(super) fn create_paging_queue<'a>(
 
     invalid_if(args.PhysicalAdapterIndex >= parent.device.adapter.caps.physical_adapters)?;
 
-    let new = call
-        .process
-        .create_paging_queue(&call.driver.tables, &parent, priority)?;
+    let new = call.process.create_paging_queue(&parent, priority)?;
 
     args.hPagingQueue = new.handle();
     args.hSyncObject = new.fence_handle();

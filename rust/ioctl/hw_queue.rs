@@ -69,9 +69,7 @@ pub(super) fn create<'a>(
         .PrivateDriverDataSize
         .min(context.adapter().caps.context_data_size) as usize;
     let private_data = user::read_bytes(args.pPrivateDriverData, size)?;
-    let progress = call
-        .process
-        .create_progress_fence(&call.driver.tables, &parent)?;
+    let progress = call.process.create_progress_fence(&parent)?;
     let description = hw_queue::Description {
         disable_gpu_timeout: args.Flags & D3DDDI_CREATEHWQUEUEFLAGS_DisableGpuTimeout != 0,
         progress_fence: progress.addresses.process_gpu,

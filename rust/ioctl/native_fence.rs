@@ -46,12 +46,9 @@ pub(super) fn create<'a>(
     };
     let creation = Creation::new(contents, info.Flags)?;
     let parent = call.process.handles.parent(args.hDevice)?;
-    let new = call.process.create_native_fence(
-        &call.driver.tables,
-        &parent,
-        &creation,
-        &mut args.PrivateDriverData,
-    )?;
+    let new = call
+        .process
+        .create_native_fence(&parent, &creation, &mut args.PrivateDriverData)?;
 
     info.NativeFenceMapping = mapping(new.addresses);
     args.hSyncObject = new.reserved.handle();

@@ -52,7 +52,6 @@ mod tests {
             None,
             Sharing::Global,
             Traits::NONE,
-            tables.globals.clone(),
             charge,
         );
         let fence = LegacySync::new(header, LegacyState::Fence { value: 0 })?;

@@ -67,7 +67,6 @@ impl Process {
             None,
             request.sharing,
             Traits::NONE,
-            tables.globals.clone(),
             ObjectCharge::new(&self.account)?,
         );
         let mutex = KeyedMutex::new(header, request.key)?;

@@ -133,7 +133,6 @@ impl Parent {
         let mut maker = Maker {
             parent: self,
             process,
-            tables,
             creation: request.creation,
             users: KVVec::new(),
         };
@@ -184,7 +183,6 @@ impl Parent {
 struct Maker<'a> {
     parent: &'a Parent,
     process: &'a Process,
-    tables: &'a Tables,
     creation: Creation,
     /// They keep imported dma-bufs of this module until the allocations have handles.
     users: KVVec<User<Storage>>,
@@ -265,7 +263,6 @@ impl Maker<'_> {
             Some(self.parent.device.adapter.clone()),
             self.creation.sharing(),
             Traits::of(self.creation.is_cross_adapter()),
-            self.tables.globals.clone(),
             ObjectCharge::new(&self.process.account)?,
         );
         let description = ResourceDescription {

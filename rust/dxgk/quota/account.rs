@@ -13,6 +13,7 @@
 //! goes.
 
 use crate::{
+    dxgk::object::Globals,
     error::{
         DxgError,
         Status, //
@@ -136,6 +137,8 @@ impl From<Exceeded> for DxgError {
 /// The records of all users.
 #[pin_data]
 pub(crate) struct Accounts {
+    /// Global handles: every object has an account, and no room for one reference more.
+    pub(crate) globals: Arc<Globals>,
     /// By kernel uid.
     #[pin]
     users: SpinLock<RBTree<u32, Arc<User>>>,
@@ -218,10 +221,13 @@ impl User {
 }
 
 impl Accounts {
-    /// No users.
+    /// No users, and no global handles.
     pub(crate) fn new() -> Result<Arc<Self>, AllocError> {
+        let globals = pin_arc(Globals::new(), GFP_KERNEL)?;
+
         pin_arc(
             pin_init!(Self {
+                globals,
                 users <- new_spinlock!(RBTree::new(), "Accounts::users"),
             }),
             GFP_KERNEL,

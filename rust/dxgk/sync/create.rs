@@ -100,7 +100,6 @@ impl Process {
     ) -> DxgResult<Created<'a>> {
         let maker = Maker {
             process: self,
-            tables,
             parent,
             adapter: &parent.device.adapter,
             creation,
@@ -129,14 +128,12 @@ impl Process {
     /// Context: as [`Process::create_sync_object`].
     pub(crate) fn create_native_fence<'a>(
         &'a self,
-        tables: &'a Tables,
         parent: &Parent,
         creation: &Creation,
         private_data: &mut PrivateData,
     ) -> DxgResult<ReservedSync<'a>> {
         let maker = Maker {
             process: self,
-            tables,
             parent,
             adapter: &parent.device.adapter,
             creation,
@@ -170,7 +167,6 @@ impl Process {
     /// Context: as [`Process::create_sync_object`].
     pub(crate) fn create_progress_fence<'a>(
         &'a self,
-        tables: &'a Tables,
         parent: &Parent,
     ) -> DxgResult<CreatedProgress<'a>> {
         let (value, engines) = (0, 0);
@@ -185,7 +181,6 @@ impl Process {
         };
         let maker = Maker {
             process: self,
-            tables,
             parent,
             adapter: &parent.device.adapter,
             creation: &Creation::new(contents, 0)?,
@@ -228,7 +223,6 @@ fn type_of(ty: u32) -> NativeFenceType {
 /// Who makes an object, and where.
 struct Maker<'a> {
     process: &'a Process,
-    tables: &'a Tables,
     /// Its device, and the adapter of that.
     parent: &'a Parent,
     adapter: &'a Arc<Adapter>,
@@ -391,7 +385,6 @@ impl Maker<'_> {
             Some(self.adapter.clone()),
             self.creation.sharing(),
             traits,
-            self.tables.globals.clone(),
             ObjectCharge::new(&self.process.account)?,
         ))
     }

@@ -24,7 +24,6 @@ use crate::{
             fence::Fence,
             native_fence::Words, //
         },
-        tables::Tables, //
     },
     error::{
         DxgResult,
@@ -72,14 +71,13 @@ impl Process {
     /// Context: a system call of the process, no locks held.
     pub(crate) fn create_paging_queue(
         &self,
-        tables: &Tables,
         parent: &Parent,
         priority: Priority,
     ) -> DxgResult<NewPagingQueue<'_>> {
         // Without GPU addresses there is nothing to page.
         parent.device.space()?;
 
-        let strong = self.paging_fence(tables, parent)?;
+        let strong = self.paging_fence(parent)?;
         let another = strong.another().ok_or(Status::INVALID_PARAMETER)?;
         let rights = Rights {
             wait: true,
@@ -103,14 +101,13 @@ impl Process {
         })
     }
 
-    fn paging_fence(&self, tables: &Tables, parent: &Parent) -> DxgResult<Strong> {
+    fn paging_fence(&self, parent: &Parent) -> DxgResult<Strong> {
         let storage = self.fence_storage.slot(0, None)?;
         let header = Header::new(
             ObjectKind::MonitoredFence,
             Some((*parent.device.adapter).clone()),
             Sharing::Private,
             Traits::NONE,
-            tables.globals.clone(),
             ObjectCharge::new(&self.account)?,
         );
         let fence = Fence::new(header, Words::Monitored(storage), false)?;

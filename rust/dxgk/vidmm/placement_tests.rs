@@ -121,7 +121,7 @@ mod tests {
             let (_, parent) = client.create_device(&adapter).map_err(failed)?;
             let made = client
                 .process
-                .create_paging_queue(&client.driver.tables, &parent, Priority::Normal)
+                .create_paging_queue(&parent, Priority::Normal)
                 .map_err(failed)?;
             let (queue, fence) = (made.handle(), made.fence_handle());
 
