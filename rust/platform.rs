@@ -285,6 +285,11 @@ pub(crate) fn load32_acquire(word: &Word32) -> u32 {
     word.load(Acquire)
 }
 
+/// One 32-bit store with release ordering.
+pub(crate) fn store32_release(word: &Word32, value: u32) {
+    word.store(value, Release)
+}
+
 /// Adds and returns what was there before; wraps; fully ordered.
 pub(crate) fn fetch_add(word: &Word32, value: u32) -> u32 {
     word.fetch_add(value, Full)

@@ -54,6 +54,7 @@ pub(crate) mod retire;
 pub(crate) mod running;
 pub(crate) mod sched;
 pub(crate) mod share;
+pub(crate) mod small_vec;
 pub(crate) mod stats;
 pub(crate) mod sync;
 pub(crate) mod tables;

@@ -16,6 +16,7 @@ use crate::{
             open_sync_object::SyncLookup, //
         },
         object::Object,
+        small_vec::SmallVec,
         sync::{
             cpu_wait::{
                 self,
@@ -256,10 +257,10 @@ impl Request {
         call: Call<'_>,
         locals: &[u32],
         may: impl Fn(Rights) -> bool,
-    ) -> DxgResult<KVVec<Element>> {
+    ) -> DxgResult<SmallVec<Element, ON_STACK>> {
         let values = Array::<u64>::read(self.values, self.count)?;
         let pairs = locals.iter().zip(values.as_slice());
-        let mut elements = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
+        let mut elements = SmallVec::with_capacity(locals.len())?;
         let mut check = ElementCheck::default();
         let mut lookup = call.process.handles.lookup();
 
@@ -270,7 +271,7 @@ impl Request {
             }
             if let Some(fence) = self.element(&lookup, *local, &mut check, &may)? {
                 // There is room for all of them.
-                let _room = elements.push_within_capacity(Element {
+                elements.push(Element {
                     fence: fence.clone(),
                     value: *value,
                 });

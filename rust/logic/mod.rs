@@ -59,6 +59,7 @@ pub(crate) mod range_undo;
 pub(crate) mod refusals;
 pub(crate) mod residency;
 pub(crate) mod share_rules;
+pub(crate) mod sleepers;
 pub(crate) mod start_rules;
 pub(crate) mod submission_order;
 pub(crate) mod submit_rules;

@@ -94,6 +94,19 @@ impl WaitSet {
         self.end(WaitEnd::Cancelled)
     }
 
+    /// Goes on for `other`, which has not ended, and had so many elements that were seen satisfied
+    /// or that never can be. Nobody tells `other` anything any more. True if this ended the wait.
+    pub fn go_on_for(&self, other: &Self, told: u32) -> bool {
+        let is_over = |_| match other.mode {
+            // Each of them was satisfied, and stays so (FEN-16).
+            Mode::All => self.satisfy(),
+            // None of them was.
+            Mode::Any => self.orphan(),
+        };
+
+        (0..told).map(is_over).fold(false, core::ops::BitOr::bitor)
+    }
+
     /// How the wait ended, if it has.
     pub fn outcome(&self) -> Option<WaitEnd> {
         match load32_acquire(&self.state) {

@@ -7,10 +7,22 @@
 //! is the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue
 //! word; this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
 //!
+//! Waiters are nodes of a map, or threads that sleep in memory of their own ([`SleeperList`]). One
+//! order holds for both.
+//!
 //! Some wait until CurrentValue is another than the one they know (FEN-176), whichever. They are
 //! queued at value 0, which nobody else waits for, and all of them know the same value.
 
-use super::fence_value;
+use super::{
+    fence_value,
+    sleepers::{
+        lower,
+        News,
+        Nobody,
+        SleeperList,
+        Woken, //
+    }, //
+};
 use crate::platform::{
     load_acquire,
     store_release,
@@ -120,6 +132,18 @@ pub enum EnqueueResult<S> {
     Queued(WaitKey),
 }
 
+/// What became of the wait of a thread that asked to sleep in memory of its own.
+pub enum SleepResult {
+    /// The value was there: not queued.
+    Satisfied,
+    /// The fence has retired (FEN-28): not queued.
+    Orphaned,
+    /// Too many sleep so: not queued, a node has to be.
+    Full,
+    /// Queued under this key.
+    Queued(WaitKey),
+}
+
 /// A refused signal: the value lies below CurrentValue and rewinding was not allowed (FEN-32).
 #[derive(Debug, PartialEq, Eq)]
 pub struct WouldRewind;
@@ -206,9 +230,11 @@ impl<M> Orphans<M> {
 }
 
 /// The waiters of one fence. Protected by the fence lock.
-pub struct Waiters<M> {
+pub struct Waiters<M, L = Nobody> {
     map: M,
-    /// How many are in the map.
+    /// Those who sleep in memory of their own. None of them waits for a change.
+    sleepers: L,
+    /// How many there are of both.
     queued: u32,
     next_seq: NonZero<u64>,
     /// What a signal has left to the worker.
@@ -222,15 +248,19 @@ pub struct Waiters<M> {
 }
 
 impl<M: WaitMap> Waiters<M> {
-    /// No waiters; `map` must be empty.
+    /// No waiters; `map` must be empty. Nobody will sleep in memory of his own.
     pub const fn new(map: M) -> Self {
-        Self::with(map, false)
+        Self::with(map, Nobody, false)
     }
+}
 
-    /// The same. With `keeps_value`, which is NoSignalMaxValueOnTdr, AlwaysSignaled does nothing.
-    pub const fn with(map: M, keeps_value: bool) -> Self {
+impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
+    /// No waiters; `map` and `sleepers` must be empty. With `keeps_value`, which is
+    /// NoSignalMaxValueOnTdr, AlwaysSignaled does nothing.
+    pub const fn with(map: M, sleepers: L, keeps_value: bool) -> Self {
         Self {
             map,
+            sleepers,
             queued: 0,
             next_seq: NonZero::<u64>::MIN,
             backlog: None,
@@ -246,6 +276,16 @@ impl<M: WaitMap> Waiters<M> {
         self.queued
     }
 
+    /// The smallest key.
+    fn first(&self) -> Option<WaitKey> {
+        lower(self.map.first(), self.sleepers.first())
+    }
+
+    /// The smallest key above `key`.
+    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
+        lower(self.map.next(key), self.sleepers.next(key))
+    }
+
     /// Queues a wait for `value` unless it is satisfied already.
     ///
     /// The caller holds the fence lock, so no CPU signal falls between the check of the value and
@@ -256,16 +296,44 @@ impl<M: WaitMap> Waiters<M> {
         value: u64,
         new_node: M::NewNode,
     ) -> EnqueueResult<M::NewNode> {
+        match self.news(current, value) {
+            None => EnqueueResult::Queued(self.put(value, new_node)),
+            Some(News::Satisfied) => EnqueueResult::Satisfied(new_node),
+            Some(News::Orphaned) => EnqueueResult::Orphaned(new_node),
+        }
+    }
+
+    /// What there is to say to a wait for `value` that is not queued; `None` if it has to wait.
+    #[inline(always)]
+    fn news(&self, current: &impl CurrentValue, value: u64) -> Option<News> {
         // While an engine takes its store back that came beside AlwaysSignaled, CurrentValue may be
         // another one (M23).
         if self.always_signaled || fence_value::satisfies(current.load(), value) {
-            return EnqueueResult::Satisfied(new_node);
+            return Some(News::Satisfied);
         }
-        if self.orphaned {
-            return EnqueueResult::Orphaned(new_node);
+        self.orphaned.then_some(News::Orphaned)
+    }
+
+    /// The same for a thread that sleeps in memory of its own, if there is a place.
+    pub fn enqueue_sleeper(
+        &mut self,
+        current: &impl CurrentValue,
+        value: u64,
+        place: L::Place<'_>,
+    ) -> SleepResult {
+        match self.news(current, value) {
+            None if self.sleepers.is_full() => return SleepResult::Full,
+            None => {}
+            Some(News::Satisfied) => return SleepResult::Satisfied,
+            Some(News::Orphaned) => return SleepResult::Orphaned,
         }
 
-        EnqueueResult::Queued(self.put(value, new_node))
+        let key = self.next_key(value);
+
+        match self.sleepers.put(key, place) {
+            true => SleepResult::Queued(self.queue(key)),
+            false => SleepResult::Full,
+        }
     }
 
     /// Queues a wait until CurrentValue is another than `known`, unless it is already. It is
@@ -304,16 +372,26 @@ impl<M: WaitMap> Waiters<M> {
 
     #[inline(always)]
     fn put(&mut self, value: u64, new_node: M::NewNode) -> WaitKey {
-        let key = WaitKey {
+        let key = self.next_key(value);
+
+        self.map.put(M::name(new_node, key));
+        self.queue(key)
+    }
+
+    /// The key of the next one who waits for `value`.
+    fn next_key(&self, value: u64) -> WaitKey {
+        WaitKey {
             value,
             seq: self.next_seq.get(),
-        };
+        }
+    }
 
+    /// One more is queued, under this key.
+    fn queue(&mut self, key: WaitKey) -> WaitKey {
         // OVERFLOW: 2^64 waits on one fence take longer than any machine runs; saturating is total.
         self.next_seq = self.next_seq.saturating_add(1);
         // OVERFLOW: each takes memory, and users have limits.
         self.queued = self.queued.saturating_add(1);
-        self.map.put(M::name(new_node, key));
         key
     }
 
@@ -324,7 +402,7 @@ impl<M: WaitMap> Waiters<M> {
             seq: key.seq.saturating_sub(1),
         };
 
-        self.map.next(&below) == Some(*key)
+        self.next(&below) == Some(*key)
     }
 
     /// Stores `value` and returns what is left to do about waiters; `None` if no waiter is
@@ -410,7 +488,7 @@ impl<M: WaitMap> Waiters<M> {
             return None;
         }
 
-        let lowest = self.map.first()?;
+        let lowest = self.first()?;
 
         if !fence_value::satisfies(reached, lowest.value)
             || (lowest.value == 0 && !self.is_change(reached, value))
@@ -430,7 +508,7 @@ impl<M: WaitMap> Waiters<M> {
     #[cold]
     #[inline(never)]
     fn is_change(&self, reached: u64, value: u64) -> bool {
-        let wanted = || self.map.next(&CHANGES_END);
+        let wanted = || self.next(&CHANGES_END);
 
         value != self.map.known()
             || wanted().is_some_and(|key| fence_value::satisfies(reached, key.value))
@@ -501,11 +579,16 @@ impl<M: WaitMap> Waiters<M> {
 
     /// The worker's next step: moves waiters that were left to it into `released`. `last` is how
     /// far the step before came; `None` if that was all.
-    pub fn catch_up(&mut self, last: Option<Sweep>, released: &mut M) -> Option<Sweep> {
+    pub fn catch_up(
+        &mut self,
+        last: Option<Sweep>,
+        released: &mut M,
+        woken: &mut Woken<L::Wake>,
+    ) -> Option<Sweep> {
         let due = self.backlog?;
         // From the start, if another signal was left meanwhile.
         let sweep = last.filter(|last| last.due == due).unwrap_or(due.into());
-        let rest = self.sweep(sweep, released);
+        let rest = self.sweep(sweep, released, woken);
 
         if rest.is_none() {
             self.backlog = None;
@@ -513,13 +596,19 @@ impl<M: WaitMap> Waiters<M> {
         rest
     }
 
-    /// Moves the next waiters that a signal releases into `due`, and hands back what is left to do
-    /// when they are many.
-    pub fn sweep(&mut self, mut sweep: Sweep, due: &mut M) -> Option<Sweep> {
+    /// Moves the next waiters that a signal releases into `due`, tells those who sleep in memory of
+    /// their own, and hands back what is left to do when they are many. `woken` is of this hold of
+    /// the lock alone.
+    pub fn sweep(
+        &mut self,
+        mut sweep: Sweep,
+        due: &mut M,
+        woken: &mut Woken<L::Wake>,
+    ) -> Option<Sweep> {
         for _ in 0..BATCH {
             let key = match &sweep.passed {
-                None => self.map.first()?,
-                Some(passed) => self.map.next(passed)?,
+                None => self.first()?,
+                Some(passed) => self.next(passed)?,
             };
 
             if !fence_value::satisfies(sweep.due.value, key.value) {
@@ -527,6 +616,12 @@ impl<M: WaitMap> Waiters<M> {
             }
             if key.seq >= sweep.due.before.get() {
                 sweep.passed = Some(key);
+                continue;
+            }
+
+            if let Some(wake) = self.sleepers.tell(&key, News::Satisfied) {
+                self.queued = self.queued.saturating_sub(1);
+                woken.add(key, News::Satisfied, wake);
                 continue;
             }
 
@@ -549,16 +644,62 @@ impl<M: WaitMap> Waiters<M> {
         Some(node)
     }
 
+    /// The same for a thread that sleeps in memory of its own; false if it was told already.
+    pub fn cancel_sleeper(&mut self, key: &WaitKey) -> bool {
+        let was_queued = self.sleepers.take(key);
+
+        if was_queued {
+            self.queued = self.queued.saturating_sub(1);
+        }
+        was_queued
+    }
+
+    /// Puts a node into the place of a thread that slept in memory of its own, and now runs a
+    /// signal handler. It keeps its turn: a signal that has begun before, or was followed by a
+    /// rewind, releases it still (FEN-34). If the thread was told already, the node comes back.
+    pub fn replace_sleeper(
+        &mut self,
+        key: &WaitKey,
+        new_node: M::NewNode,
+    ) -> Result<(), M::NewNode> {
+        if !self.sleepers.take(key) {
+            return Err(new_node);
+        }
+        self.map.put(M::name(new_node, *key));
+        Ok(())
+    }
+
     /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28).
-    pub fn orphan(&mut self, current: &impl CurrentValue, empty: M) -> Orphans<M> {
+    /// Those who sleep in memory of their own are told.
+    pub fn orphan(
+        &mut self,
+        current: &impl CurrentValue,
+        empty: M,
+        woken: &mut Woken<L::Wake>,
+    ) -> Orphans<M> {
         let last = self.sample(current);
 
         self.orphaned = true;
         self.queued = 0;
-        Orphans {
+
+        let orphans = Orphans {
             map: core::mem::replace(&mut self.map, empty),
             due: [last.map(|last| last.due), self.backlog.take()],
+        };
+
+        while let Some(key) = self.sleepers.first() {
+            let news = match orphans.is_satisfied(&key) {
+                true => News::Satisfied,
+                false => News::Orphaned,
+            };
+            // It is there, so that this ends.
+            let Some(wake) = self.sleepers.tell(&key, news) else {
+                break;
+            };
+
+            woken.add(key, news, wake);
         }
+        orphans
     }
 
     /// Makes MonitoredValue say what the waiters want, and looks at CurrentValue again after each
@@ -581,6 +722,6 @@ impl<M: WaitMap> Waiters<M> {
 
     /// What MonitoredValue has to say (FEN-55).
     pub fn monitored(&self) -> u64 {
-        fence_value::monitored(self.map.first().map(|key| key.value))
+        fence_value::monitored(self.first().map(|key| key.value))
     }
 }

@@ -7,6 +7,7 @@
 //! owning types and plain functions.
 
 pub(crate) mod alloc;
+pub(crate) mod array_vec;
 pub(crate) mod dma_fence;
 mod ffi;
 pub(crate) mod file;
@@ -19,6 +20,7 @@ pub(crate) mod random;
 pub(crate) mod seq;
 pub(crate) mod shared;
 pub(crate) mod sort;
+pub(crate) mod stack_list;
 pub(crate) mod strong_count;
 pub(crate) mod task;
 pub(crate) mod time;

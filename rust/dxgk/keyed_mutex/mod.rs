@@ -41,8 +41,14 @@ use crate::{
             Attempt,
             KeyedMutex as Rules,
             NotOwner,
+            OwnerList,
             OwnerMap,
-            Released, //
+            Released,
+            Taken, //
+        },
+        sleepers::{
+            News,
+            SleeperList, //
         },
         timeout::Deadline,
         waiters::{
@@ -53,6 +59,11 @@ use crate::{
     platform::Word32,
     sys::{
         alloc::pin_arc,
+        stack_list::{
+            NewPlace,
+            OnStack,
+            StackList, //
+        },
         task::{
             sleep::{
                 self,
@@ -70,6 +81,7 @@ use crate::{
         work, //
     }, //
 };
+use core::pin::pin;
 use kernel::{
     alloc::AllocError,
     impl_has_delayed_work,
@@ -142,6 +154,18 @@ const LOOK_MS: u32 = 1_000;
 
 type Node = <Queue<Sleeper> as WaitMap>::Node;
 
+type MutexRules = Rules<Queue<Sleeper>, StackList<Sleeper>>;
+
+/// What became of a thread that asked to be queued.
+enum Queued {
+    /// It owns the mutex.
+    Owner(Acquired),
+    /// It is queued in this place.
+    In(WaitKey),
+    /// Nothing: there was no place.
+    Nowhere,
+}
+
 impl Knows for Sleeper {}
 
 impl OwnerMap for Queue<Sleeper> {
@@ -149,12 +173,78 @@ impl OwnerMap for Queue<Sleeper> {
 
     fn make_owner(&mut self, key: &WaitKey, fence: u64) -> Option<(Owner, Node)> {
         let sleeper = self.get(key)?;
-        let owner = sleeper.owner.clone();
+        let owner = sleeper.make_owner(fence);
 
-        sleeper.fence.store(fence, Relaxed);
-        // ORDERING: release, for the fence value. Pairs with the acquire load in the sleep.
-        sleeper.state.store(MADE_OWNER, Release);
         Some((owner, self.take(key)?))
+    }
+}
+
+impl Sleeper {
+    /// The calling thread, which will own the mutex as `owner`.
+    fn of_caller(owner: Owner) -> Self {
+        Self {
+            owner,
+            task: sleep::me(),
+            state: Atomic::new(0),
+            fence: Atomic::new(0),
+        }
+    }
+
+    /// Tells it that it owns the mutex, with this fence value.
+    fn make_owner(&self, fence: u64) -> Owner {
+        let owner = self.owner.clone();
+
+        self.fence.store(fence, Relaxed);
+        // ORDERING: release, for the fence value. Pairs with the acquire load in the sleep.
+        self.state.store(MADE_OWNER, Release);
+        owner
+    }
+
+    /// Tells it that the mutex is abandoned.
+    fn abandon(&self) {
+        self.state.store(ABANDONED, Release);
+    }
+}
+
+impl SleeperList for StackList<Sleeper> {
+    type Place<'a> = NewPlace<'a, Sleeper>;
+    type Wake = ARef<Task>;
+
+    fn first(&self) -> Option<WaitKey> {
+        self.first()
+    }
+
+    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
+        self.next(key)
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
+    fn put(&mut self, key: WaitKey, place: Self::Place<'_>) -> bool {
+        self.put(key, place)
+    }
+
+    fn tell(&mut self, key: &WaitKey, _abandoned: News) -> Option<Option<ARef<Task>>> {
+        self.take(key, |sleeper| {
+            sleeper.abandon();
+            Some(sleeper.task.clone())
+        })
+    }
+
+    fn take(&mut self, key: &WaitKey) -> bool {
+        self.take(key, |_| ()).is_some()
+    }
+}
+
+impl OwnerList for StackList<Sleeper> {
+    type Owner = Owner;
+
+    fn make_owner(&mut self, key: &WaitKey, fence: u64) -> Option<(Owner, ARef<Task>)> {
+        self.take(key, |sleeper| {
+            (sleeper.make_owner(fence), sleeper.task.clone())
+        })
     }
 }
 
@@ -168,7 +258,7 @@ enum OwnerWatch {
 
 /// What the lock protects.
 struct State {
-    rules: Rules<Queue<Sleeper>>,
+    rules: MutexRules,
     /// Follows the owner of `rules`.
     watch: OwnerWatch,
     /// Whether `look_again` is queued or runs.
@@ -273,7 +363,7 @@ impl KeyedMutex {
     /// Context: may sleep, no locks held.
     pub(crate) fn new(header: impl PinInit<Header>, key: u64) -> Result<Arc<Self>, AllocError> {
         let state = State {
-            rules: Rules::new(key, Queue::new()),
+            rules: Rules::new(key, Queue::new(), StackList::new()),
             watch: OwnerWatch::Idle(Some(Idle::new()?)),
             looks_later: false,
         };
@@ -294,8 +384,8 @@ impl KeyedMutex {
     /// `key` (RES-95, RES-96).
     ///
     /// TIMEOUT or ABANDONED; INVALID_PARAMETER if the handle is gone; [`DxgError::Interrupted`] on
-    /// a signal, with nothing left behind. Context: a system call, no locks held. Without
-    /// contention it takes no memory.
+    /// a signal, with nothing left behind. Context: a system call, no locks held. It takes no
+    /// memory, unless many threads wait.
     pub(crate) fn acquire(
         self: &Arc<Self>,
         open: &Arc<OpenKeyedMutex>,
@@ -350,30 +440,60 @@ impl KeyedMutex {
     }
 
     /// Waits until the mutex is free at `key`.
+    ///
+    /// It sleeps on its stack, unless too many threads do already.
     fn wait(self: &Arc<Self>, key: u64, owner: Owner, deadline: Deadline) -> DxgResult<Acquired> {
-        let sleeper = Arc::new(
-            Sleeper {
-                owner: owner.clone(),
-                task: sleep::me(),
-                state: Atomic::new(0),
-                fence: Atomic::new(0),
-            },
-            GFP_KERNEL_ACCOUNT,
-        )?;
-        let new_node = queue::new_node(sleeper.clone())?;
-        let mut state = self.state.lock();
+        let on_stack = pin!(OnStack::<_, 1>::new(Sleeper::of_caller(owner.clone())));
+        let on_stack = on_stack.as_ref();
+        let place = |rules: &mut MutexRules| rules.queue_sleeper(key, on_stack.place(0)?);
 
-        // The mutex may be free by now.
-        match self.attempt(&mut state, key, owner)? {
+        match self.queue(key, owner.clone(), place)? {
+            Queued::Owner(acquired) => Ok(acquired),
+            Queued::In(place) => self.sleep(&place, on_stack.what(), deadline),
+            Queued::Nowhere => self.wait_in_node(key, owner, deadline),
+        }
+    }
+
+    /// The same where too many threads sleep on their stacks.
+    #[inline(never)]
+    fn wait_in_node(
+        self: &Arc<Self>,
+        key: u64,
+        owner: Owner,
+        deadline: Deadline,
+    ) -> DxgResult<Acquired> {
+        let sleeper = Arc::new(Sleeper::of_caller(owner.clone()), GFP_KERNEL_ACCOUNT)?;
+        let new_node = queue::new_node(sleeper.clone())?;
+        let place = |rules: &mut MutexRules| Some(rules.queue(key, new_node));
+
+        match self.queue(key, owner, place)? {
+            Queued::Owner(acquired) => Ok(acquired),
+            Queued::In(place) => self.sleep(&place, &sleeper, deadline),
+            Queued::Nowhere => Err(Status::NO_MEMORY.into()),
+        }
+    }
+
+    /// Queues the calling thread by `place`, unless the mutex is free by now.
+    fn queue(
+        self: &Arc<Self>,
+        key: u64,
+        owner: Owner,
+        place: impl FnOnce(&mut MutexRules) -> Option<WaitKey>,
+    ) -> DxgResult<Queued> {
+        let mut state = self.state.lock();
+        // The would-be owner is dropped after the lock.
+        let _owner = match self.attempt(&mut state, key, owner)? {
             Attempt::Acquired(fence) => {
                 drop(state);
-                return Ok(self.acquired(fence));
+                return Ok(Queued::Owner(self.acquired(fence)));
             }
             Attempt::Abandoned(_) => return Err(Status::ABANDONED.into()),
-            Attempt::Busy(_) => {}
-        }
-
-        let place = state.rules.queue(key, new_node);
+            Attempt::Busy(owner) => owner,
+        };
+        let Some(place) = place(&mut state.rules) else {
+            drop(state);
+            return Ok(Queued::Nowhere);
+        };
 
         if !state.looks_later {
             self.look_later(&mut state);
@@ -382,7 +502,16 @@ impl KeyedMutex {
         // Under the lock, so that no wake-up is traced before its wait.
         trace::wait(self.header.id(), key, place.seq);
         drop(state);
+        Ok(Queued::In(place))
+    }
 
+    /// Sleeps in a place of the queue until it has the mutex, which is abandoned, or the deadline.
+    fn sleep(
+        self: &Arc<Self>,
+        place: &WaitKey,
+        sleeper: &Sleeper,
+        deadline: Deadline,
+    ) -> DxgResult<Acquired> {
         // A restarted call would start over with the whole relative time-out. So such a sleep
         // ignores signals that do not kill; it is bounded. All other waits start over with the
         // same deadline, or without one.
@@ -393,7 +522,7 @@ impl KeyedMutex {
         let early = sleep::until_nonzero(&sleeper.state, deadline, signals).err();
 
         if let Some(early) = early {
-            let left = self.state.lock().rules.cancel(&place);
+            let left = self.state.lock().rules.cancel(place);
 
             match (left, early) {
                 (None, _) => {}
@@ -401,7 +530,7 @@ impl KeyedMutex {
                 (Some(_), Early::Interrupted) => return Err(DxgError::Interrupted),
             }
         }
-        self.woken(&sleeper)
+        self.woken(sleeper)
     }
 
     /// Checks the owner a little later. LOCK: under `state` of a mutex that is not abandoned, so
@@ -519,14 +648,16 @@ impl KeyedMutex {
     fn hand_over(
         self: &Arc<Self>,
         mut state: Guard<'_, State, SpinLockBackend>,
-        released: Released<Owner, Node>,
+        released: Released<Owner, Taken<Node, ARef<Task>>>,
     ) {
         let before = state.watch_owner(self);
 
         drop(state);
         drop((before, released.before));
-        if let Some(node) = released.next {
-            sleep::wake(&node.to_key_value().1.task);
+        match released.next {
+            Some(Taken::Node(node)) => sleep::wake(&node.to_key_value().1.task),
+            Some(Taken::Sleeper(task)) => sleep::wake(&task),
+            None => {}
         }
     }
 
@@ -569,7 +700,7 @@ impl KeyedMutex {
             return false;
         }
 
-        let Some(abandoned) = state.rules.abandon(Queue::new()) else {
+        let Some(mut abandoned) = state.rules.abandon(Queue::new()) else {
             return false;
         };
         let watch = core::mem::replace(&mut state.watch, OwnerWatch::Idle(None));
@@ -580,8 +711,11 @@ impl KeyedMutex {
             if number % AT_ONCE == AT_ONCE - 1 {
                 work::breathe();
             }
-            sleeper.state.store(ABANDONED, Release);
+            sleeper.abandon();
             sleep::wake(&sleeper.task);
+        }
+        while let Some(task) = abandoned.woken.next_before(None) {
+            sleep::wake(&task);
         }
         true
     }

@@ -4,7 +4,8 @@
 //!
 //! Every kind of wait has the same steps. Check whether the condition holds already, which takes
 //! neither a lock nor memory. Allocate a waiter and one node for each element. Queue it on one
-//! fence after the other. Then sleep, or return.
+//! fence after the other. Then sleep, or return. A thread that sleeps for a few elements has all
+//! that on its stack instead, see [`super::stack_wait`].
 
 use super::{
     fence::{
@@ -16,8 +17,15 @@ use super::{
         InterruptedWaits,
         SameCall, //
     },
-    pending_waits::PendingWaits,
+    pending_waits::{
+        Pending,
+        PendingWaits, //
+    },
     queue,
+    stack_wait::{
+        Sleeping,
+        StackWait, //
+    },
     waiter::Waiter,
     wake::{
         SignalEvent,
@@ -43,15 +51,20 @@ use crate::{
         waiters::EnqueueResult, //
     },
     sys::{
+        array_vec::ArrayVec,
         file::eventfd::EventFd,
         sort::sort_pairs,
+        stack_list::OnStack,
         task::sleep::{
             self,
             Signals, //
         }, //
     }, //
 };
-use core::slice;
+use core::{
+    pin::pin,
+    slice, //
+};
 use kernel::{
     alloc::AllocError,
     prelude::*,
@@ -125,6 +138,33 @@ fn distinct(mode: Mode, elements: &[Element]) -> Result<Option<KVVec<Element>>, 
         distinct.push(element.clone(), GFP_KERNEL_ACCOUNT)?;
     }
     Ok(Some(distinct))
+}
+
+/// A thread sleeps for so many elements without taking memory.
+const ON_STACK: usize = 4;
+
+/// [`distinct`] of a few elements, without taking memory; `None` if they are more.
+fn distinct_of_few(mode: Mode, elements: &[Element]) -> Option<ArrayVec<&Element, ON_STACK>> {
+    let mut few = ArrayVec::<&Element, ON_STACK>::new();
+
+    for element in elements {
+        let is_same = |other: &&mut &Element| Arc::ptr_eq(&other.fence, &element.fence);
+
+        match few.as_mut_slice().iter_mut().find(is_same) {
+            None => few.push(element).ok()?,
+            Some(other) => {
+                let is_needed = match mode {
+                    Mode::Any => element.value < other.value,
+                    Mode::All => element.value > other.value,
+                };
+
+                if is_needed {
+                    *other = element;
+                }
+            }
+        }
+    }
+    Some(few)
 }
 
 /// How many there are: bounded by the call, far below 2^32.
@@ -264,12 +304,38 @@ pub(crate) fn block(
     interrupted: &InterruptedWaits,
     mode: Mode,
     elements: &[Element],
-    call: impl FnOnce() -> SameCall,
+    call: impl Fn() -> SameCall,
 ) -> DxgResult {
     if holds(mode, elements) {
         return Ok(());
     }
 
+    if elements.len() <= ON_STACK {
+        if let Some(few) = distinct_of_few(mode, elements) {
+            // CAST: a few.
+            let pending = waits.reserve_sleeping(few.len() as u32)?;
+            let ended = match *few {
+                [_] => block_on_stack::<1>(interrupted, mode, &few, pending, &call),
+                _ => block_on_stack::<ON_STACK>(interrupted, mode, &few, pending, &call),
+            };
+
+            if let Some(result) = ended {
+                return result;
+            }
+        }
+    }
+    block_with_nodes(waits, interrupted, mode, elements, call)
+}
+
+/// The same for elements that the condition does not hold for.
+#[inline(never)]
+fn block_with_nodes(
+    waits: &Arc<PendingWaits>,
+    interrupted: &InterruptedWaits,
+    mode: Mode,
+    elements: &[Element],
+    call: impl FnOnce() -> SameCall,
+) -> DxgResult {
     let fewer = distinct(mode, elements)?;
     let elements = fewer.as_deref().unwrap_or(elements);
     let pending = waits.reserve_sleeping(count(elements)?)?;
@@ -277,6 +343,65 @@ pub(crate) fn block(
 
     register(&waiter, elements, || Ok(()))?;
     sleep_on(interrupted, &waiter, call)
+}
+
+/// The same for up to `N` elements of different fences, without taking memory. `None` if too many
+/// threads sleep so for one of the fences.
+#[inline(never)]
+fn block_on_stack<const N: usize>(
+    interrupted: &InterruptedWaits,
+    mode: Mode,
+    elements: &[&Element],
+    pending: Pending,
+    call: &impl Fn() -> SameCall,
+) -> Option<DxgResult> {
+    // CAST: at most `N`.
+    let wait = StackWait::of_caller(mode, elements.len() as u32);
+    let wait = pin!(OnStack::<_, N>::new(wait));
+    let wait = wait.as_ref();
+    let set = &wait.what().set;
+    let mut sleeping = Sleeping::new(wait, elements);
+
+    if !sleeping.begin() {
+        let outcome = sleeping.leave().filter(|end| *end != WaitEnd::Cancelled);
+
+        return outcome.map(|outcome| result_of(Some(outcome)));
+    }
+
+    let slept = sleep::until_nonzero(set.state(), Deadline::Never, Signals::All);
+
+    if slept.is_ok() || sleep::is_killed() || !sleep::call_restarts() {
+        return Some(result_of(sleeping.leave()));
+    }
+    Some(move_off_stack(interrupted, mode, &sleeping, pending, call))
+}
+
+/// A signal has interrupted this wait, and its call will be restarted: it goes on in memory that
+/// outlives the call. Without memory it ends.
+#[cold]
+#[inline(never)]
+fn move_off_stack<const N: usize>(
+    interrupted: &InterruptedWaits,
+    mode: Mode,
+    sleeping: &Sleeping<'_, N>,
+    pending: Pending,
+    call: &impl Fn() -> SameCall,
+) -> DxgResult {
+    let thread = WakeThread::of_caller();
+    let (id, count) = (sleeping.id(), sleeping.elements());
+    let new = Waiter::with_id(id, mode, count, thread, pending)
+        .and_then(|waiter| Ok((new_nodes(&waiter, count)?, waiter)));
+    let Ok((new_nodes, waiter)) = new else {
+        return result_of(sleeping.leave());
+    };
+    let outcome = sleeping.move_to(&waiter, new_nodes);
+
+    if outcome.is_none() && waiter.set.leave() && interrupted.keep(&waiter, call()).is_ok() {
+        return Err(DxgError::Interrupted);
+    }
+    waiter.cancel();
+    waiter.unlink();
+    result_of(outcome.or_else(|| waiter.set.outcome()))
 }
 
 /// Continues a wait of the calling thread that a signal interrupted. It has missed nothing
@@ -307,7 +432,12 @@ fn sleep_on(
         waiter.cancel();
     }
     waiter.unlink();
-    match waiter.set.outcome() {
+    result_of(waiter.set.outcome())
+}
+
+/// What a call returns whose wait has ended so.
+fn result_of(outcome: Option<WaitEnd>) -> DxgResult {
+    match outcome {
         Some(WaitEnd::Satisfied) => Ok(()),
         Some(WaitEnd::Orphaned) => Err(Status::INVALID_HANDLE.into()),
         Some(WaitEnd::Cancelled) | None => Err(DxgError::Interrupted),

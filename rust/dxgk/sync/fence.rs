@@ -24,7 +24,11 @@ use super::{
         Knows,
         Queue, //
     },
-    shown::Shown, //
+    shown::Shown,
+    stack_wait::{
+        Ended,
+        StackWait, //
+    }, //
 };
 use crate::dxgk::{
     at_once::AT_ONCE,
@@ -38,11 +42,13 @@ use crate::{
     ddi::native_fence::CurrentValueUpdate,
     logic::{
         fence_value,
+        sleepers::Woken,
         waiters::{
             ChangeResult,
             CurrentValue,
             EnqueueResult,
             Orphans,
+            SleepResult,
             Sweep,
             WaitKey,
             Waiters,
@@ -52,6 +58,10 @@ use crate::{
     },
     sys::{
         alloc::pin_arc,
+        stack_list::{
+            NewPlace,
+            StackList, //
+        },
         trace,
         work, //
     }, //
@@ -99,12 +109,15 @@ pub(crate) trait FenceWaiter: Knows + Send + Sync {
 /// The waiters of a fence, in order.
 type FenceQueue = Queue<dyn FenceWaiter>;
 
+/// Those, and the threads that sleep in memory of their own.
+type FenceWaiters = Waiters<FenceQueue, StackList<StackWait>>;
+
 /// The fence lock, held.
 type FenceGuard<'a> = Guard<'a, State, SpinLockBackend>;
 
 /// What the fence lock protects.
 struct State {
-    waiters: Waiters<FenceQueue>,
+    waiters: FenceWaiters,
     /// Where engines see CurrentValue.
     shown: Shown<dyn StoreWatch>,
 }
@@ -122,7 +135,7 @@ pub(super) trait StoreWatch: Send + Sync {
 }
 
 impl Deref for State {
-    type Target = Waiters<FenceQueue>;
+    type Target = FenceWaiters;
 
     fn deref(&self) -> &Self::Target {
         &self.waiters
@@ -135,25 +148,54 @@ impl DerefMut for State {
     }
 }
 
-/// Tells the waiters that a signal has taken out of the fence. How many of them there are, and how
-/// many waits have ended by that. No locks held.
-fn release(due: &FenceQueue) -> Released {
-    let mut released = Released::default();
+/// Those whom one hold of the fence lock has taken out of the fence.
+struct Due {
+    queue: FenceQueue,
+    woken: Woken<Ended>,
+}
 
-    for (_, waiter) in due.iter() {
-        released.waiters = released.waiters.saturating_add(1);
-        if waiter.satisfied() {
-            released.ended = released.ended.saturating_add(1);
+impl Due {
+    /// Nobody.
+    fn new() -> Self {
+        Self {
+            queue: Queue::new(),
+            woken: Woken::new(),
         }
     }
-    released
+
+    /// Tells the waiters, in order, that a signal has taken them out. No locks held.
+    fn release(mut self) -> Released {
+        let mut released = Released {
+            waiters: self.woken.satisfied().into(),
+            ended: 0,
+        };
+
+        for (key, waiter) in self.queue.iter() {
+            released.wake(&mut self.woken, Some(key));
+            released.waiters = released.waiters.saturating_add(1);
+            if waiter.satisfied() {
+                released.ended = released.ended.saturating_add(1);
+            }
+        }
+        released.wake(&mut self.woken, None);
+        released
+    }
 }
 
 /// What a release has done.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Released {
     waiters: u64,
     ended: u64,
+}
+
+impl Released {
+    /// Wakes the threads that come before the waiter under `key`, or all of them. No locks held.
+    fn wake(&mut self, woken: &mut Woken<Ended>, key: Option<&WaitKey>) {
+        while let Some(ended) = woken.next_before(key) {
+            self.ended = self.ended.saturating_add(ended.wake().into());
+        }
+    }
 }
 
 // With the counts of its `Arc` it takes 256 bytes; the next larger piece of memory is 512, all of
@@ -216,7 +258,7 @@ impl Fence {
                 words,
                 waiters <- new_spinlock!(
                     State {
-                        waiters: Waiters::with(Queue::new(), keeps_value),
+                        waiters: Waiters::with(Queue::new(), StackList::new(), keeps_value),
                         shown: Shown::List(None),
                     },
                     "Fence::waiters"
@@ -430,8 +472,8 @@ impl Fence {
         loop {
             let rest = match batches.checked_sub(1) {
                 Some(fewer) => {
-                    let mut due = Queue::new();
-                    let mut rest = waiters.sweep(sweep, &mut due);
+                    let mut due = Due::new();
+                    let mut rest = waiters.sweep(sweep, &mut due.queue, &mut due.woken);
 
                     if rest.is_none() {
                         rest = self.settle(&mut waiters);
@@ -439,7 +481,7 @@ impl Fence {
 
                     *batches = fewer;
                     drop(waiters);
-                    self.count(release(&due));
+                    self.count(due.release());
                     rest
                 }
                 None => {
@@ -491,10 +533,13 @@ impl Fence {
         let mut last = None;
 
         loop {
-            let mut due = Queue::new();
+            let mut due = Due::new();
 
-            last = self.waiters.lock().catch_up(last, &mut due);
-            self.count(release(&due));
+            last = self
+                .waiters
+                .lock()
+                .catch_up(last, &mut due.queue, &mut due.woken);
+            self.count(due.release());
             if last.is_none() {
                 return;
             }
@@ -522,23 +567,47 @@ impl Fence {
         let result = waiters.enqueue(&self.words, value, new_node);
 
         if matches!(result, EnqueueResult::Queued(_)) {
-            // Under the lock, so that no signal that ends the wait is traced before it.
-            trace::wait(self.header.id(), value, id);
-            if let Some(native) = self.words.native() {
-                native.begin_wait();
-                self.settle_with(waiters);
-                return result;
-            }
-
-            let is_first = waiters.queued() == 1;
-            let last = is_first.then(|| waiters.shown.last()).flatten();
-
-            self.settle_with(waiters);
-            if let Some(last) = last {
-                self.wait_for_engines(last);
-            }
+            self.has_queued_one(waiters, value, id);
         }
         result
+    }
+
+    /// The same for a thread that sleeps in memory of its own: this takes none.
+    ///
+    /// Context: as [`Fence::enqueue`].
+    pub(in crate::dxgk) fn enqueue_sleeper(
+        self: &Arc<Self>,
+        value: u64,
+        place: NewPlace<'_, StackWait>,
+        id: u64,
+    ) -> SleepResult {
+        let mut waiters = self.waiters.lock();
+        let result = waiters.enqueue_sleeper(&self.words, value, place);
+
+        if matches!(result, SleepResult::Queued(_)) {
+            self.has_queued_one(waiters, value, id);
+        }
+        result
+    }
+
+    /// A waiter for `value` was queued just now. Gives up the fence lock.
+    #[inline(always)]
+    fn has_queued_one<'a>(self: &'a Arc<Self>, waiters: FenceGuard<'a>, value: u64, id: u64) {
+        // Under the lock, so that no signal that ends the wait is traced before it.
+        trace::wait(self.header.id(), value, id);
+        if let Some(native) = self.words.native() {
+            native.begin_wait();
+            self.settle_with(waiters);
+            return;
+        }
+
+        let is_first = waiters.queued() == 1;
+        let last = is_first.then(|| waiters.shown.last()).flatten();
+
+        self.settle_with(waiters);
+        if let Some(last) = last {
+            self.wait_for_engines(last);
+        }
     }
 
     /// Queues one who waits until CurrentValue is another than `known` (FEN-176). `id` is for
@@ -593,11 +662,39 @@ impl Fence {
         let mut waiters = self.waiters.lock();
         let node = waiters.cancel(key)?;
 
+        self.has_cancelled_one(waiters);
+        Some(node)
+    }
+
+    /// Takes the place of a thread that sleeps in memory of its own out, if it is still queued.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn cancel_sleeper(self: &Arc<Self>, key: &WaitKey) {
+        let mut waiters = self.waiters.lock();
+
+        if waiters.cancel_sleeper(key) {
+            self.has_cancelled_one(waiters);
+        }
+    }
+
+    /// Puts a node into the place of such a thread, if it is still queued; otherwise the node comes
+    /// back.
+    ///
+    /// Context: no locks held.
+    pub(in crate::dxgk) fn replace_sleeper(
+        &self,
+        key: &WaitKey,
+        new_node: NewNode,
+    ) -> core::result::Result<(), NewNode> {
+        self.waiters.lock().replace_sleeper(key, new_node)
+    }
+
+    /// A waiter was taken out that was not satisfied. Gives up the fence lock.
+    fn has_cancelled_one<'a>(self: &'a Arc<Self>, waiters: FenceGuard<'a>) {
         if let Some(native) = self.words.native() {
             native.add(Count::WaitsCancelled, 1);
         }
         self.settle_with(waiters);
-        Some(node)
     }
 
     /// Orphans the waits: no signal can come any more (FEN-28). Only if they are few enough to do
@@ -612,12 +709,13 @@ impl Fence {
             return false;
         }
 
-        let orphans = waiters.orphan(&self.words, Queue::new());
+        let mut woken = Woken::new();
+        let orphans = waiters.orphan(&self.words, Queue::new(), &mut woken);
         // Nobody is left who could be satisfied.
         let _nobody = self.settle(&mut waiters);
 
         drop(waiters);
-        self.tell_orphans(&orphans);
+        self.tell_orphans(&orphans, woken);
         true
     }
 
@@ -625,26 +723,31 @@ impl Fence {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn orphan(&self) {
+        let mut woken = Woken::new();
         let orphans = {
             let mut waiters = self.waiters.lock();
-            let orphans = waiters.orphan(&self.words, Queue::new());
+            let orphans = waiters.orphan(&self.words, Queue::new(), &mut woken);
             // As above.
             let _nobody = self.settle(&mut waiters);
 
             orphans
         };
 
-        self.tell_orphans(&orphans);
+        self.tell_orphans(&orphans, woken);
     }
 
-    fn tell_orphans(&self, orphans: &Orphans<FenceQueue>) {
-        let mut released = Released::default();
-        let mut orphaned = 0_u64;
+    fn tell_orphans(&self, orphans: &Orphans<FenceQueue>, mut woken: Woken<Ended>) {
+        let mut released = Released {
+            waiters: woken.satisfied().into(),
+            ended: 0,
+        };
+        let mut orphaned = u64::from(woken.orphaned());
 
         for (number, (key, waiter)) in orphans.map.iter().enumerate() {
             if number % AT_ONCE == AT_ONCE - 1 {
                 work::breathe();
             }
+            released.wake(&mut woken, Some(key));
             // A signal may not have come to it yet.
             if orphans.is_satisfied(key) {
                 released.waiters = released.waiters.saturating_add(1);
@@ -654,6 +757,7 @@ impl Fence {
                 waiter.orphaned();
             }
         }
+        released.wake(&mut woken, None);
         self.count(released);
         if let Some(native) = self.words.native() {
             native.add(Count::WaitsCancelled, orphaned);

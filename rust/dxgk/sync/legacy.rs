@@ -24,6 +24,7 @@ use crate::{
             SupplyWaiters, //
         },
         queued_sync_rules::Kind,
+        sleepers::Woken,
         waiters::{
             EnqueueResult,
             WaitKey,
@@ -210,7 +211,7 @@ impl LegacySync {
                         // Nothing is refused: it may go down.
                         rest = waiters.signal(current, value, true).unwrap_or_default();
                     }
-                    rest = rest.and_then(|sweep| waiters.sweep(sweep, &mut due));
+                    rest = rest.and_then(|sweep| waiters.sweep(sweep, &mut due, &mut Woken::new()));
                     rest.is_some()
                 }
                 State::CpuNotification => false,
@@ -257,7 +258,9 @@ impl LegacySync {
         let orphans = match &mut *self.state.lock() {
             State::Supply(waiters) => waiters.orphan(Queue::new()),
             // The end of a queued wait is the same whether it was satisfied or orphaned.
-            State::Fence { value, waiters } => waiters.orphan(value, Queue::new()).map,
+            State::Fence { value, waiters } => {
+                waiters.orphan(value, Queue::new(), &mut Woken::new()).map
+            }
             State::CpuNotification => return,
         };
 

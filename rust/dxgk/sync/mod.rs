@@ -30,5 +30,6 @@ pub(crate) mod pending_waits;
 pub(crate) mod queue;
 mod shown;
 mod shown_fences;
+pub(crate) mod stack_wait;
 pub(crate) mod waiter;
 pub(crate) mod wake;

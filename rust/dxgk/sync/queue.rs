@@ -112,9 +112,12 @@ impl<T: ?Sized + Knows> WaitMap for Queue<T> {
 mod tests {
     use super::*;
     use crate::{
-        logic::waiters::{
-            EnqueueResult,
-            Waiters, //
+        logic::{
+            sleepers::Woken,
+            waiters::{
+                EnqueueResult,
+                Waiters, //
+            }, //
         },
         platform::{
             load_acquire,
@@ -158,7 +161,9 @@ mod tests {
         assert_eq!(waiters.monitored(), 0);
         let sweep = waiters.signal(&word, 5, false).map_err(|_| EINVAL)?;
 
-        assert!(waiters.sweep(sweep.ok_or(EINVAL)?, &mut due).is_none());
+        let sweep = sweep.ok_or(EINVAL)?;
+
+        assert!(waiters.sweep(sweep, &mut due, &mut Woken::new()).is_none());
         assert_eq!(values(&due)?.as_slice(), &[1, 3, 3, 5]);
         assert_eq!(waiters.monitored(), 6);
         Ok(())

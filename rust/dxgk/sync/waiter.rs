@@ -82,6 +82,17 @@ impl<W: Wake> Waiter<W> {
         receiver: impl PinInit<W>,
         pending: Pending,
     ) -> Result<Arc<Self>, AllocError> {
+        Self::with_id(next_id(), mode, count, receiver, pending)
+    }
+
+    /// The same for a wait that has an id already.
+    pub(super) fn with_id(
+        id: u64,
+        mode: Mode,
+        count: usize,
+        receiver: impl PinInit<W>,
+        pending: Pending,
+    ) -> Result<Arc<Self>, AllocError> {
         let links = Links {
             queued: InlineVec::with_capacity(count)?,
             pending: Some(pending),
@@ -91,7 +102,7 @@ impl<W: Wake> Waiter<W> {
 
         pin_arc(
             pin_init!(Self {
-                id: next_id(),
+                id,
                 set: WaitSet::new(mode, elements),
                 receiver <- receiver,
                 links <- new_spinlock!(links, "Waiter::links"),
@@ -123,6 +134,14 @@ impl<W: Wake> Waiter<W> {
         }
         self.receiver.wake(&self.set);
         self.settle();
+    }
+
+    /// Goes on for a wait that had so many elements of which something is known, see
+    /// [`WaitSet::go_on_for`].
+    pub(super) fn go_on_for(&self, other: &WaitSet, told: u32) {
+        if self.set.go_on_for(other, told) {
+            self.ended();
+        }
     }
 
     /// Called once when every element is queued or the wait has ended on the way.
@@ -188,7 +207,7 @@ impl<W: Wake> FenceWaiter for Waiter<W> {
 }
 
 /// The outcome as shown in traces.
-fn number(outcome: WaitEnd) -> u32 {
+pub(super) fn number(outcome: WaitEnd) -> u32 {
     match outcome {
         WaitEnd::Satisfied => 1,
         WaitEnd::Orphaned => 2,

@@ -395,6 +395,8 @@ pub(crate) enum Part {
     Release64,
     /// The acquire of a 64-bit load.
     Acquire64,
+    /// The release of a 32-bit store.
+    Release32,
     /// The acquire of a 32-bit load.
     Acquire32,
     /// The ordering of `fetch_add` and `fetch_sub`.
@@ -472,6 +474,11 @@ pub(crate) fn store_release(word: &Word64, value: u64) {
 /// One 32-bit load with acquire ordering.
 pub(crate) fn load32_acquire(word: &Word32) -> u32 {
     word.load(ordering(Part::Acquire32, Ordering::Acquire))
+}
+
+/// One 32-bit store with release ordering.
+pub(crate) fn store32_release(word: &Word32, value: u32) {
+    word.store(value, ordering(Part::Release32, Ordering::Release));
 }
 
 /// Adds and returns what was there before; wraps.

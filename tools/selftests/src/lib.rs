@@ -25,6 +25,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod allocations;
 pub mod blocked;
 pub mod call;
 pub mod camera;

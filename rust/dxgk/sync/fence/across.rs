@@ -4,7 +4,7 @@
 //! before anybody is woken (fences.md section 3.4, step S4).
 
 use super::{
-    release,
+    Due,
     Fence,
     FenceGuard, //
 };
@@ -12,8 +12,7 @@ use crate::{
     dxgk::sync::{
         cross_adapter::CrossAdapter,
         fence_binding::CrossAdapterFence,
-        native_fence::StoredBy,
-        queue::Queue, //
+        native_fence::StoredBy, //
     },
     logic::{
         propagation::Signaller,
@@ -78,11 +77,11 @@ impl Fence {
         batches: &mut u32,
         tell: impl FnOnce(),
     ) {
-        let mut first = Queue::new();
+        let mut first = Due::new();
         let mut rest = due;
 
         if let (Some(sweep), Some(fewer)) = (due, batches.checked_sub(1)) {
-            rest = waiters.sweep(sweep, &mut first);
+            rest = waiters.sweep(sweep, &mut first.queue, &mut first.woken);
             if rest.is_none() {
                 rest = self.settle(&mut waiters);
             }
@@ -90,7 +89,7 @@ impl Fence {
         }
         drop(waiters);
         tell();
-        release(&first);
+        first.release();
         if let Some(rest) = rest {
             self.release(self.waiters.lock(), rest, batches);
         }

@@ -7,7 +7,10 @@ use std::{cell::Cell, collections::BTreeMap, rc::Rc};
 use proptest::prelude::*;
 
 use crate::{
-    logic::waiters::{ChangeResult, EnqueueResult, Sweep, WaitKey, WaitMap, Waiters},
+    logic::{
+        sleepers::Woken,
+        waiters::{ChangeResult, EnqueueResult, Sweep, WaitKey, WaitMap, Waiters},
+    },
     platform::{word64, Word64},
 };
 
@@ -113,7 +116,7 @@ impl Fence {
     fn release(&mut self, mut rest: Option<Sweep>) {
         while let Some(sweep) = rest {
             let mut due = Line::default();
-            rest = self.waiters.sweep(sweep, &mut due);
+            rest = self.waiters.sweep(sweep, &mut due, &mut Woken::new());
             for waiter in due.0.values() {
                 waiter.0 .1.set(waiter.told() + 1);
             }
@@ -230,7 +233,9 @@ fn fen_176_the_last_value_and_the_end() {
 
     assert!(fence.waiters.is_queued(&key));
     fence.store(6);
-    let left = fence.waiters.orphan(&fence.word, Line::default());
+    let left = fence
+        .waiters
+        .orphan(&fence.word, Line::default(), &mut Woken::new());
     let satisfied: Vec<_> = left
         .map
         .0
@@ -257,7 +262,10 @@ fn fen_176_changes_that_are_left_to_the_worker() {
     // Its place is kept, so one who knows the new value is queued beside it.
     let late = fence.change();
     let mut due = Line::default();
-    assert!(fence.waiters.catch_up(None, &mut due).is_none());
+    assert!(fence
+        .waiters
+        .catch_up(None, &mut due, &mut Woken::new())
+        .is_none());
     assert_eq!(due.0.len(), 1);
     fence.signal(7);
     assert_eq!((change.told(), late.told()), (0, 1));

@@ -14,19 +14,26 @@ use std::{
 #[cfg(loom)]
 pub use loom::sync::Arc;
 #[cfg(loom)]
-use loom::sync::{atomic::fence, Mutex, MutexGuard};
+use loom::{
+    sync::{atomic::fence, Mutex, MutexGuard},
+    thread::yield_now,
+};
 #[cfg(not(loom))]
 pub use std::sync::Arc;
 #[cfg(not(loom))]
-use std::sync::{atomic::fence, Mutex, MutexGuard};
+use std::{
+    sync::{atomic::fence, Mutex, MutexGuard},
+    thread::yield_now,
+};
 
 use crate::{
     logic::{
         fence_value,
+        sleepers::{Listed, News, SleeperList, Woken, MAX_SLEEPERS},
         wait_set::{Mode, WaitEnd, WaitSet},
         waiters::{
-            CurrentValue, EnqueueResult, MonitoredValue, Sweep, WaitKey, WaitMap, Waiters,
-            WouldRewind,
+            CurrentValue, EnqueueResult, MonitoredValue, SleepResult, Sweep, WaitKey, WaitMap,
+            Waiters, WouldRewind,
         },
     },
     platform::{load_acquire, word64, Word64},
@@ -41,6 +48,11 @@ pub(super) enum Glue {
     /// As in the module for a thread that sleeps: it takes its elements out itself.
     #[cfg(loom)]
     Sleeper,
+    /// As in the module for a thread that sleeps in memory of its own, which it leaves with.
+    OnStack,
+    /// Mutation: such a thread does not look whether others still use its memory.
+    #[cfg(loom)]
+    NoLastLook,
     /// Mutation: the registration does not look whether the wait has ended meanwhile.
     #[cfg(loom)]
     NoSecondLook,
@@ -63,6 +75,8 @@ struct Counters {
     touched: AtomicU32,
     /// Waiters that are queued.
     queued: AtomicU32,
+    /// Threads that sleep in memory of their own.
+    sleeping: AtomicU32,
 }
 
 /// The ordered map of the host.
@@ -122,6 +136,113 @@ impl WaitMap for Tree {
     }
 }
 
+/// Those who sleep in memory of their own, which belongs to a [`Wait`]: with the number of the place.
+#[derive(Default)]
+pub(super) struct Sleepers {
+    places: Vec<(WaitKey, Arc<Wait>, usize)>,
+    counters: std::sync::Arc<Counters>,
+}
+
+impl Sleepers {
+    fn count(&self) {
+        let sleeping = self.places.len() as u32;
+
+        self.counters.sleeping.store(sleeping, Relaxed);
+    }
+
+    /// Takes a place out; the last access to it is that of the caller.
+    fn remove(&mut self, key: &WaitKey) -> Option<(Arc<Wait>, usize)> {
+        let at = self.places.iter().position(|(own, ..)| own == key)?;
+        let (_, wait, number) = self.places.remove(at);
+
+        self.count();
+        Some((wait, number))
+    }
+}
+
+impl SleeperList for Sleepers {
+    type Place<'a> = (Arc<Wait>, usize);
+    type Wake = Arc<Wait>;
+
+    fn first(&self) -> Option<WaitKey> {
+        self.places.first().map(|(key, ..)| *key)
+    }
+
+    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
+        let mut keys = self.places.iter().map(|(own, ..)| *own);
+
+        keys.find(|own| own > key)
+    }
+
+    fn is_full(&self) -> bool {
+        self.places.len() == MAX_SLEEPERS
+    }
+
+    fn put(&mut self, key: WaitKey, (wait, number): Self::Place<'_>) -> bool {
+        let at = self.places.partition_point(|(own, ..)| *own < key);
+
+        assert!(wait.places[number].enter(), "in no list yet");
+        self.places.insert(at, (key, wait, number));
+        self.count();
+        true
+    }
+
+    fn tell(&mut self, key: &WaitKey, news: News) -> Option<Option<Arc<Wait>>> {
+        let (wait, number) = self.remove(key)?;
+        let ended = match news {
+            News::Satisfied => wait.set.satisfy(),
+            News::Orphaned => wait.set.orphan(),
+        };
+
+        // What wakes the thread is in its memory, too.
+        wait.stack.touch();
+        wait.places[number].let_go();
+        Some(ended.then_some(wait))
+    }
+
+    fn take(&mut self, key: &WaitKey) -> bool {
+        let Some((wait, number)) = self.remove(key) else {
+            return false;
+        };
+
+        wait.stack.touch();
+        wait.places[number].let_go();
+        true
+    }
+}
+
+/// Those whom one hold of the lock has taken out.
+#[derive(Default)]
+struct Due {
+    tree: Tree,
+    woken: Option<Woken<Arc<Wait>>>,
+}
+
+impl Due {
+    /// Room for both kinds.
+    fn parts(&mut self) -> (&mut Tree, &mut Woken<Arc<Wait>>) {
+        (&mut self.tree, self.woken.get_or_insert_with(Woken::new))
+    }
+
+    /// Tells those who are satisfied, outside the lock.
+    fn deliver(mut self) {
+        for (key, node) in std::mem::take(&mut self.tree.nodes) {
+            self.wake(Some(&key));
+            if node.wait.set.satisfy() {
+                node.wait.finish();
+            }
+        }
+        self.wake(None);
+    }
+
+    /// Wakes the threads that come before `key`.
+    fn wake(&mut self, key: Option<&WaitKey>) {
+        while let Some(wait) = self.parts().1.next_before(key) {
+            wait.finish();
+        }
+    }
+}
+
 /// MonitoredValue, with or without the barrier of update_mv.
 struct Monitored<'a> {
     word: &'a Word64,
@@ -144,7 +265,7 @@ impl MonitoredValue for Monitored<'_> {
 /// A monitored fence that only the CPU signals.
 pub(super) struct Fence {
     current: Word64,
-    waiters: Mutex<Waiters<Tree>>,
+    waiters: Mutex<Waiters<Tree, Sleepers>>,
     /// How far the worker came.
     #[cfg(not(loom))]
     worker: Mutex<Option<Sweep>>,
@@ -154,17 +275,22 @@ pub(super) struct Fence {
 impl Fence {
     pub(super) fn new(value: u64) -> Arc<Self> {
         let tree = Tree::default();
+        let counters = tree.counters.clone();
+        let sleepers = Sleepers {
+            places: Vec::new(),
+            counters: counters.clone(),
+        };
 
         Arc::new(Self {
             current: word64(value),
-            counters: tree.counters.clone(),
-            waiters: Mutex::new(Waiters::new(tree)),
+            counters,
+            waiters: Mutex::new(Waiters::with(tree, sleepers, false)),
             #[cfg(not(loom))]
             worker: Mutex::new(None),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiters<Tree>> {
+    fn lock(&self) -> MutexGuard<'_, Waiters<Tree, Sleepers>> {
         self.waiters.lock().unwrap()
     }
 
@@ -209,14 +335,15 @@ impl Fence {
         value: u64,
         rewind: bool,
     ) -> Result<Option<Sweep>, WouldRewind> {
-        let mut due = Tree::default();
+        let mut due = Due::default();
+        let (tree, woken) = due.parts();
         let mut waiters = self.lock();
         let rest = waiters
             .signal(&self.current, value, rewind)?
-            .and_then(|sweep| waiters.sweep(sweep, &mut due));
+            .and_then(|sweep| waiters.sweep(sweep, tree, woken));
 
         drop(waiters);
-        deliver(due, WaitSet::satisfy);
+        due.deliver();
         Ok(rest)
     }
 
@@ -236,10 +363,11 @@ impl Fence {
 
     /// The next hold of the fence lock.
     pub(super) fn continue_signal(&self, sweep: Sweep) -> Option<Sweep> {
-        let mut due = Tree::default();
-        let rest = self.lock().sweep(sweep, &mut due);
+        let mut due = Due::default();
+        let (tree, woken) = due.parts();
+        let rest = self.lock().sweep(sweep, tree, woken);
 
-        deliver(due, WaitSet::satisfy);
+        due.deliver();
         rest
     }
 
@@ -291,12 +419,13 @@ impl Fence {
 
     fn reap(
         &self,
-        mut waiters: MutexGuard<'_, Waiters<Tree>>,
+        mut waiters: MutexGuard<'_, Waiters<Tree, Sleepers>>,
         mut rest: Option<Sweep>,
         monitored: &Word64,
         barrier: bool,
     ) {
-        let mut due = Tree::default();
+        let mut due = Due::default();
+        let (tree, woken) = due.parts();
         let monitored = Monitored {
             word: monitored,
             barrier,
@@ -304,7 +433,7 @@ impl Fence {
 
         loop {
             rest = match rest {
-                Some(sweep) => waiters.sweep(sweep, &mut due),
+                Some(sweep) => waiters.sweep(sweep, tree, woken),
                 None => match waiters.settle(&self.current, &monitored) {
                     None => break,
                     more => more,
@@ -312,20 +441,21 @@ impl Fence {
             };
         }
         drop(waiters);
-        deliver(due, WaitSet::satisfy);
+        due.deliver();
     }
 
     /// Looks at the word once, as a part of [`Fence::monitor`].
     #[cfg(not(loom))]
     pub(super) fn sample(&self) -> Option<Sweep> {
-        let mut due = Tree::default();
+        let mut due = Due::default();
+        let (tree, woken) = due.parts();
         let mut waiters = self.lock();
         let rest = waiters
             .sample(&self.current)
-            .and_then(|sweep| waiters.sweep(sweep, &mut due));
+            .and_then(|sweep| waiters.sweep(sweep, tree, woken));
 
         drop(waiters);
-        deliver(due, WaitSet::satisfy);
+        due.deliver();
         rest
     }
 
@@ -347,20 +477,27 @@ impl Fence {
             nodes: BTreeMap::new(),
             counters: self.counters.clone(),
         };
-        let mut left = self.lock().orphan(&self.current, empty);
+        let mut woken = Woken::new();
+        let mut left = self.lock().orphan(&self.current, empty, &mut woken);
         let (released, orphans) = std::mem::take(&mut left.map.nodes)
             .into_iter()
             .partition(|(key, _)| left.is_satisfied(key));
-        let mut left = left.map;
         let released = Tree {
             nodes: released,
             counters: self.counters.clone(),
         };
+        let due = Due {
+            tree: released,
+            woken: Some(woken),
+        };
 
-        left.nodes = orphans;
         self.counters.queued.store(0, Relaxed);
-        deliver(released, WaitSet::satisfy);
-        deliver(left, WaitSet::orphan);
+        due.deliver();
+        for node in orphans.into_values() {
+            if node.wait.set.orphan() {
+                node.wait.finish();
+            }
+        }
     }
 
     /// Leaves the rest of a signal to the worker.
@@ -372,12 +509,13 @@ impl Fence {
     /// A step of the worker; false if that was all.
     #[cfg(not(loom))]
     pub(super) fn catch_up(&self) -> bool {
-        let mut due = Tree::default();
+        let mut due = Due::default();
+        let (tree, woken) = due.parts();
         let mut last = self.worker.lock().unwrap();
 
-        *last = self.lock().catch_up(*last, &mut due);
+        *last = self.lock().catch_up(*last, tree, woken);
 
-        deliver(due, WaitSet::satisfy);
+        due.deliver();
         last.is_some()
     }
 
@@ -387,27 +525,29 @@ impl Fence {
         self.lock().queued()
     }
 
+    /// How many of them are places of threads that sleep in memory of their own.
+    #[cfg(not(loom))]
+    pub(super) fn sleeping(&self) -> u32 {
+        self.counters.sleeping.load(Relaxed)
+    }
+
     /// How many elements are queued.
     pub(super) fn queued(&self) -> u32 {
-        self.counters.queued.load(Relaxed)
-    }
-}
-
-/// Tells the waits of `due`, outside the fence lock, what became of one of their elements.
-fn deliver(due: Tree, event: fn(&WaitSet) -> bool) {
-    for node in due.nodes.into_values() {
-        if event(&node.wait.set) {
-            node.wait.finish();
-        }
+        self.counters.queued.load(Relaxed) + self.counters.sleeping.load(Relaxed)
     }
 }
 
 /// One CPU wait.
 pub(super) struct Wait {
     set: WaitSet,
+    mode: Mode,
     glue: Glue,
     elements: Handed<Vec<(Arc<Fence>, WaitKey)>>,
     deliveries: AtomicU32,
+    /// A place for each element, if the thread sleeps in memory of its own.
+    places: Vec<Listed>,
+    /// That memory.
+    stack: Stack,
 }
 
 impl Wait {
@@ -415,10 +555,133 @@ impl Wait {
     pub(super) fn new(glue: Glue, mode: Mode, count: usize) -> Arc<Self> {
         Arc::new(Self {
             set: WaitSet::new(mode, count as u32),
+            mode,
             glue,
             elements: Handed::new(),
             deliveries: AtomicU32::new(0),
+            places: (0..count).map(|_| Listed::new()).collect(),
+            stack: Stack::new(),
         })
+    }
+
+    /// A wait of a thread that sleeps in memory of its own, or by nodes where too many do.
+    pub(super) fn start_on_stack(mode: Mode, elements: &[(&Arc<Fence>, u64)]) -> Arc<Self> {
+        let wait = Self::new(Glue::OnStack, mode, elements.len());
+
+        match Self::register_on_stack(&wait, elements) {
+            true => wait,
+            false => Self::start(mode, elements),
+        }
+    }
+
+    /// Puts a place for each element into a list. False if too many sleep so; then it has ended.
+    pub(super) fn register_on_stack(wait: &Arc<Self>, elements: &[(&Arc<Fence>, u64)]) -> bool {
+        let mut queued = Vec::new();
+        let mut is_full = false;
+
+        for (number, (fence, value)) in elements.iter().enumerate() {
+            let place = (wait.clone(), number);
+            let result = fence.lock().enqueue_sleeper(&fence.current, *value, place);
+            let ended = match result {
+                SleepResult::Satisfied => wait.set.satisfy(),
+                SleepResult::Orphaned => wait.set.orphan(),
+                SleepResult::Queued(key) => {
+                    queued.push(((*fence).clone(), key));
+                    false
+                }
+                SleepResult::Full => {
+                    is_full = true;
+                    break;
+                }
+            };
+
+            if ended {
+                wait.finish();
+            }
+            if wait.outcome().is_some() {
+                break;
+            }
+        }
+        wait.elements.put(queued);
+        !is_full || wait.leave() != Some(WaitEnd::Cancelled)
+    }
+
+    /// The thread leaves, and its memory is used for something else.
+    pub(super) fn leave(&self) -> Option<WaitEnd> {
+        if !self.set.all_satisfied() {
+            for (fence, key) in self.elements.take() {
+                fence.lock().cancel_sleeper(&key);
+            }
+            self.set.cancel();
+        }
+        self.go();
+        self.outcome()
+    }
+
+    /// The thread has to run a signal handler, and will come back. Nodes take its places. Returns
+    /// the wait that goes on, or `None` if this one has ended.
+    pub(super) fn move_off_stack(&self) -> Option<Arc<Self>> {
+        let elements = self.elements.take();
+        let waiter = Self::new(Glue::Complete, self.mode, self.places.len());
+        let mut moved = Vec::new();
+
+        for (fence, key) in elements {
+            let replaced = fence.lock().replace_sleeper(&key, waiter.clone());
+
+            if replaced.is_ok() {
+                moved.push((fence, key));
+            }
+        }
+
+        let told = self.places.len() - moved.len();
+        let outcome = self.outcome();
+
+        waiter.elements.put(moved);
+        match outcome {
+            Some(_) => {
+                waiter.set.cancel();
+                waiter.unlink();
+            }
+            None => {
+                if waiter.set.go_on_for(&self.set, told as u32) {
+                    waiter.finish();
+                }
+                if waiter.set.pass_through() {
+                    waiter.unlink();
+                }
+            }
+        }
+        self.go();
+        outcome.is_none().then_some(waiter)
+    }
+
+    /// The same if the thread sleeps in memory of its own and its wait goes on.
+    #[cfg(not(loom))]
+    pub(super) fn interrupt(&self) -> Option<Arc<Self>> {
+        let sleeps = self.glue == Glue::OnStack && self.outcome().is_none();
+
+        sleeps.then(|| self.move_off_stack()).flatten()
+    }
+
+    /// A thread that was woken leaves.
+    #[cfg(not(loom))]
+    pub(super) fn leave_if_ended(&self) {
+        if self.glue == Glue::OnStack && self.outcome().is_some() {
+            self.leave();
+        }
+    }
+
+    fn go(&self) {
+        let looks = match self.glue {
+            #[cfg(loom)]
+            Glue::NoLastLook => false,
+            _ => true,
+        };
+
+        while looks && self.places.iter().any(Listed::is_in) {
+            yield_now();
+        }
+        self.stack.reuse();
     }
 
     /// Registers a wait for `elements`, pairs of a fence and a value.
@@ -453,7 +716,8 @@ impl Wait {
         }
         match wait.glue {
             #[cfg(loom)]
-            Glue::NoSecondLook | Glue::Sleeper => (),
+            Glue::NoSecondLook | Glue::Sleeper | Glue::NoLastLook => (),
+            Glue::OnStack => (),
             _ if wait.set.pass_through() => wait.unlink(),
             _ => (),
         }
@@ -461,6 +725,13 @@ impl Wait {
 
     /// The owner gives up. False if the wait had ended before.
     pub(super) fn cancel(&self) -> bool {
+        if self.glue == Glue::OnStack {
+            let had_ended = self.outcome().is_some();
+
+            self.leave();
+            return !had_ended;
+        }
+
         let ended = self.set.cancel();
 
         if ended {
@@ -489,7 +760,8 @@ impl Wait {
             #[cfg(loom)]
             Glue::NoHandOver => self.unlink(),
             #[cfg(loom)]
-            Glue::Sleeper => (),
+            Glue::Sleeper | Glue::NoLastLook => (),
+            Glue::OnStack => (),
             _ if self.set.pass_through() => self.unlink(),
             _ => (),
         }
@@ -503,6 +775,45 @@ impl Wait {
             drop(node);
         }
     }
+}
+
+/// The memory of a thread, which others look at while it sleeps, and which is used for something
+/// else when it has left. loom reports a race if nothing orders that.
+#[cfg(loom)]
+pub(super) struct Stack(loom::cell::UnsafeCell<()>);
+
+// SAFETY: loom checks every access and fails the test on two that are not ordered.
+#[cfg(loom)]
+unsafe impl Sync for Stack {}
+
+#[cfg(loom)]
+impl Stack {
+    pub(super) fn new() -> Self {
+        Self(loom::cell::UnsafeCell::new(()))
+    }
+
+    pub(super) fn touch(&self) {
+        self.0.with(|_| ());
+    }
+
+    pub(super) fn reuse(&self) {
+        self.0.with_mut(|_| ());
+    }
+}
+
+/// As above, without the check.
+#[cfg(not(loom))]
+pub(super) struct Stack(());
+
+#[cfg(not(loom))]
+impl Stack {
+    pub(super) fn new() -> Self {
+        Self(())
+    }
+
+    pub(super) fn touch(&self) {}
+
+    pub(super) fn reuse(&self) {}
 }
 
 /// A value that one party puts and another takes, ordered by what they do in between. loom

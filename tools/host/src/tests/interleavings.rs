@@ -268,6 +268,178 @@ fn fen_19_an_interrupted_sleeper_leaves_nothing_behind() {
     });
 }
 
+/// A thread sleeps in memory of its own until its wait has ended, and leaves.
+fn sleep_on_stack(wait: &Wait) {
+    while wait.outcome().is_none() {
+        yield_now();
+    }
+    wait.leave();
+}
+
+/// The hand-over of the memory: a signal tells the thread and lets go of its place, and only then
+/// the thread uses the memory for something else. It may look at any time, not only when woken.
+fn one_sleeper_on_stack(glue: Glue) {
+    let fence = Fence::new(0);
+    let signaller = signaller(&fence, 1);
+    let wait = Wait::new(glue, All, 1);
+
+    assert!(Wait::register_on_stack(&wait, &[(&fence, 1)]));
+    sleep_on_stack(&wait);
+    signaller.join().unwrap();
+    assert_satisfied(&wait, &[&fence]);
+}
+
+#[test]
+fn fen_30_a_signal_lets_go_of_the_memory_of_a_sleeping_thread() {
+    explore(|| one_sleeper_on_stack(Glue::OnStack));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_a_sleeping_thread_does_not_look_whether_it_may_go() {
+    explore(|| one_sleeper_on_stack(Glue::NoLastLook));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_letting_go_is_relaxed() {
+    without(Part::Release32, || {
+        explore(|| one_sleeper_on_stack(Glue::OnStack));
+    });
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn mutant_the_look_whether_it_may_go_is_relaxed() {
+    without(Part::Acquire32, || {
+        explore(|| one_sleeper_on_stack(Glue::OnStack));
+    });
+}
+
+/// FEN-15: two fences tell one sleeping thread at the same time, each under its own lock.
+#[test]
+fn fen_15_two_signals_and_the_memory_of_a_sleeping_thread() {
+    for mode in [Any, All] {
+        explore_within(Some(3), move || {
+            let (a, b) = (Fence::new(0), Fence::new(0));
+            let signallers = [signaller(&a, 1), signaller(&b, 1)];
+            let wait = Wait::new(Glue::OnStack, mode, 2);
+
+            assert!(Wait::register_on_stack(&wait, &[(&a, 1), (&b, 1)]));
+            sleep_on_stack(&wait);
+            for signaller in signallers {
+                signaller.join().unwrap();
+            }
+            assert_satisfied(&wait, &[&a, &b]);
+        });
+    }
+}
+
+/// FEN-19, FEN-85: a thread that sleeps in memory of its own gives up while the signal comes.
+#[test]
+fn fen_85_a_sleeping_thread_leaves_against_a_signal() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let signaller = signaller(&fence, 1);
+        let wait = Wait::new(Glue::OnStack, All, 1);
+
+        assert!(Wait::register_on_stack(&wait, &[(&fence, 1)]));
+
+        let outcome = wait.leave();
+
+        signaller.join().unwrap();
+        assert!(matches!(outcome, Some(Satisfied | Cancelled)));
+        assert_eq!(wait.outcome(), outcome, "it stands");
+        assert_eq!(wait.deliveries(), u32::from(outcome == Some(Satisfied)));
+        assert_eq!(fence.queued(), 0, "FEN-86");
+    });
+}
+
+/// FEN-28: the last handle goes while a thread sleeps in memory of its own.
+#[test]
+fn fen_28_orphan_against_a_sleeping_thread() {
+    explore(|| {
+        let fence = Fence::new(0);
+        let destroyer = {
+            let fence = fence.clone();
+
+            spawn(move || fence.orphan())
+        };
+        let wait = Wait::new(Glue::OnStack, All, 1);
+
+        assert!(Wait::register_on_stack(&wait, &[(&fence, 1)]));
+        sleep_on_stack(&wait);
+        destroyer.join().unwrap();
+        assert_eq!((wait.outcome(), wait.deliveries()), (Some(Orphaned), 1));
+    });
+}
+
+/// FEN-16, FEN-34: a thread that sleeps in memory of its own runs a signal handler, while fences
+/// are signalled and rewound. Its wait misses nothing, and what it has seen counts.
+fn interrupted_on_stack(mode: Mode) {
+    let (a, b) = (Fence::new(0), Fence::new(0));
+    let pulse = {
+        let a = a.clone();
+
+        spawn(move || {
+            a.signal(1, false).unwrap();
+            a.signal(0, true).unwrap();
+        })
+    };
+    let wait = Wait::new(Glue::OnStack, mode, 2);
+
+    assert!(Wait::register_on_stack(&wait, &[(&a, 1), (&b, 1)]));
+
+    let moved = wait.move_off_stack();
+
+    pulse.join().unwrap();
+
+    let wait = moved.as_ref().unwrap_or(&wait);
+
+    if wait.outcome().is_none() {
+        // All need the other one, too. Otherwise the pulse was over before the wait began.
+        b.signal(1, false).unwrap();
+    }
+    if wait.outcome().is_none() {
+        assert_eq!(mode, All);
+        a.signal(1, false).unwrap();
+    }
+    assert_satisfied(wait, &[&a, &b]);
+}
+
+#[test]
+fn fen_34_a_sleeping_thread_runs_a_handler_during_a_pulse() {
+    for mode in [Any, All] {
+        explore_within(Some(3), move || interrupted_on_stack(mode));
+    }
+}
+
+/// The same where the wait began before the pulse: no signal after it is needed.
+#[test]
+fn fen_34_a_wait_that_leaves_the_stack_has_the_pulse() {
+    explore(|| {
+        let (a, b) = (Fence::new(0), Fence::new(0));
+        let wait = Wait::new(Glue::OnStack, All, 2);
+
+        assert!(Wait::register_on_stack(&wait, &[(&a, 1), (&b, 1)]));
+
+        let pulse = {
+            let a = a.clone();
+
+            spawn(move || {
+                a.signal(1, false).unwrap();
+                a.signal(0, true).unwrap();
+            })
+        };
+        let moved = wait.move_off_stack().expect("b is not there");
+
+        pulse.join().unwrap();
+        assert_eq!(moved.outcome(), None);
+        b.signal(1, false).unwrap();
+        assert_satisfied(&moved, &[&a, &b]);
+    });
+}
+
 /// FEN-17: the same fence twice in one wait, reached by two signals.
 #[test]
 fn one_fence_twice() {

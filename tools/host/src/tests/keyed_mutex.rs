@@ -22,11 +22,13 @@ use std::{
 
 use crate::{
     logic::{
-        keyed_mutex::{Attempt, KeyedMutex, NotOwner, OwnerMap, Released},
+        keyed_mutex::{Attempt, KeyedMutex, NotOwner, OwnerList, OwnerMap, Released, Taken},
+        sleepers::{Listed, News, SleeperList, MAX_SLEEPERS},
         waiters::{WaitKey, WaitMap},
     },
     platform::{cmpxchg, load32_acquire, load_acquire, store_release, word32, word64},
     platform::{Word32, Word64},
+    tests::harness::Stack,
 };
 
 #[cfg(not(loom))]
@@ -57,9 +59,40 @@ struct Waiter {
     woken: Word32,
     /// Not part of the protocol, so not loom's.
     wakes: AtomicU32,
+    /// Its place, if it sleeps in memory of its own.
+    place: Listed,
+    /// That memory.
+    stack: Stack,
 }
 
 impl Waiter {
+    fn new(owner: u32) -> Arc<Self> {
+        Arc::new(Self {
+            owner,
+            state: word32(0),
+            fence: word64(0),
+            woken: word32(0),
+            wakes: AtomicU32::new(0),
+            place: Listed::new(),
+            stack: Stack::new(),
+        })
+    }
+
+    /// Who owns the mutex now is told.
+    fn make_owner(&self, fence: u64) -> u32 {
+        store_release(&self.fence, fence);
+        assert!(cmpxchg(&self.state, 0, GRANTED), "decided once");
+        self.owner
+    }
+
+    /// The thread leaves, and uses its memory for something else.
+    fn leave(&self) {
+        while self.place.is_in() {
+            yield_now();
+        }
+        self.stack.reuse();
+    }
+
     fn wake(&self) {
         self.wakes.fetch_add(1, Relaxed);
         cmpxchg(&self.woken, 0, 1);
@@ -109,11 +142,75 @@ impl OwnerMap for Line {
     fn make_owner(&mut self, key: &WaitKey, fence: u64) -> Option<(u32, Self::Node)> {
         let (key, waiter) = self.0.remove_entry(key)?;
 
-        store_release(&waiter.fence, fence);
-        assert!(cmpxchg(&waiter.state, 0, GRANTED), "decided once");
-        Some((waiter.owner, (key, waiter)))
+        Some((waiter.make_owner(fence), (key, waiter)))
     }
 }
+
+/// Those who sleep in memory of their own.
+#[derive(Default)]
+struct Sleepers(BTreeMap<WaitKey, Arc<Waiter>>);
+
+impl Sleepers {
+    /// Takes one out, tells it, and lets go of its place.
+    fn end<T>(
+        &mut self,
+        key: &WaitKey,
+        tell: impl FnOnce(&Waiter) -> T,
+    ) -> Option<(T, Arc<Waiter>)> {
+        let waiter = self.0.remove(key)?;
+        let told = tell(&waiter);
+
+        waiter.stack.touch();
+        waiter.place.let_go();
+        Some((told, waiter))
+    }
+}
+
+impl SleeperList for Sleepers {
+    type Place<'a> = Arc<Waiter>;
+    type Wake = Arc<Waiter>;
+
+    fn first(&self) -> Option<WaitKey> {
+        self.0.keys().next().copied()
+    }
+
+    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
+        self.0.keys().find(|own| *own > key).copied()
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() == MAX_SLEEPERS
+    }
+
+    fn put(&mut self, key: WaitKey, waiter: Arc<Waiter>) -> bool {
+        assert!(waiter.place.enter(), "in no list yet");
+        self.0.insert(key, waiter).is_none()
+    }
+
+    fn tell(&mut self, key: &WaitKey, news: News) -> Option<Option<Arc<Waiter>>> {
+        assert_eq!(news, News::Orphaned);
+
+        let abandon = |waiter: &Waiter| cmpxchg(&waiter.state, 0, ABANDONED);
+        let (first, waiter) = self.end(key, abandon)?;
+
+        assert!(first, "decided once");
+        Some(Some(waiter))
+    }
+
+    fn take(&mut self, key: &WaitKey) -> bool {
+        self.end(key, |_| ()).is_some()
+    }
+}
+
+impl OwnerList for Sleepers {
+    type Owner = u32;
+
+    fn make_owner(&mut self, key: &WaitKey, fence: u64) -> Option<(u32, Arc<Waiter>)> {
+        self.end(key, |waiter| waiter.make_owner(fence))
+    }
+}
+
+type Mutexed = KeyedMutex<Line, Sleepers>;
 
 /// A wait that is queued.
 struct Queued {
@@ -121,12 +218,16 @@ struct Queued {
     place: WaitKey,
 }
 
-/// A keyed mutex. Threads are numbers.
-struct Shared(Mutex<KeyedMutex<Line>>);
+/// A keyed mutex. Threads are numbers; those with odd ones sleep in memory of their own.
+struct Shared(Mutex<Mutexed>);
 
 impl Shared {
     fn new(key: u64) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(KeyedMutex::new(key, Line::default()))))
+        Arc::new(Self(Mutex::new(KeyedMutex::new(
+            key,
+            Line::default(),
+            Sleepers::default(),
+        ))))
     }
 
     /// Acquires or queues.
@@ -137,14 +238,11 @@ impl Shared {
             Attempt::Acquired(fence) => Ok(End::Owns(fence)),
             Attempt::Abandoned(_) => Ok(End::Abandoned),
             Attempt::Busy(owner) => {
-                let waiter = Arc::new(Waiter {
-                    owner,
-                    state: word32(0),
-                    fence: word64(0),
-                    woken: word32(0),
-                    wakes: AtomicU32::new(0),
-                });
-                let place = mutex.queue(key, waiter.clone());
+                let waiter = Waiter::new(owner);
+                let on_stack = (owner % 2 == 1)
+                    .then(|| mutex.queue_sleeper(key, waiter.clone()))
+                    .flatten();
+                let place = on_stack.unwrap_or_else(|| mutex.queue(key, waiter.clone()));
 
                 Err(Queued { waiter, place })
             }
@@ -153,11 +251,14 @@ impl Shared {
 
     /// What was decided about a wait whose place is gone.
     fn decided(waiter: &Waiter) -> End {
-        match load32_acquire(&waiter.state) {
+        let end = match load32_acquire(&waiter.state) {
             GRANTED => End::Owns(load_acquire(&waiter.fence)),
-            // An abandonment takes all waiters out first and tells them later.
+            // An abandonment takes all waiters out first and tells some of them later.
             _ => End::Abandoned,
-        }
+        };
+
+        waiter.leave();
+        end
     }
 
     /// The thread sleeps until it is woken.
@@ -179,7 +280,10 @@ impl Shared {
         let node = self.0.lock().unwrap().cancel(&queued.place);
 
         match node {
-            Some(_) => End::GaveUp,
+            Some(_) => {
+                queued.waiter.leave();
+                End::GaveUp
+            }
             None => Self::decided(&queued.waiter),
         }
     }
@@ -199,13 +303,18 @@ impl Shared {
         &self,
         thread: u32,
         release: impl FnOnce(
-            &mut KeyedMutex<Line>,
-        ) -> Result<Released<u32, (WaitKey, Arc<Waiter>)>, NotOwner>,
+            &mut Mutexed,
+        ) -> Result<
+            Released<u32, Taken<(WaitKey, Arc<Waiter>), Arc<Waiter>>>,
+            NotOwner,
+        >,
     ) -> Result<Option<u32>, NotOwner> {
         let released = release(&mut self.0.lock().unwrap())?;
 
         assert_eq!(released.before, thread);
-        Ok(released.next.map(|(_, waiter)| {
+        Ok(released.next.map(|taken| {
+            let (Taken::Node((_, waiter)) | Taken::Sleeper(waiter)) = taken;
+
             waiter.wake();
             waiter.owner
         }))
@@ -213,9 +322,16 @@ impl Shared {
 
     /// The owner is gone. Returns who was told.
     fn abandon(&self) -> Vec<u32> {
-        let Some(abandoned) = self.0.lock().unwrap().abandon(Line::default()) else {
+        let Some(mut abandoned) = self.0.lock().unwrap().abandon(Line::default()) else {
             return Vec::new();
         };
+        let woken = &mut abandoned.woken;
+        let sleepers = std::iter::from_fn(|| {
+            let waiter = woken.next_before(None)?;
+
+            waiter.wake();
+            Some(waiter.owner)
+        });
 
         abandoned
             .waiters
@@ -226,6 +342,7 @@ impl Shared {
                 waiter.wake();
                 waiter.owner
             })
+            .chain(sleepers)
             .collect()
     }
 

@@ -20,7 +20,14 @@ const FENCES: usize = 3;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Wait(Mode, Vec<(usize, u64)>),
+    Wait {
+        mode: Mode,
+        elements: Vec<(usize, u64)>,
+        /// By a thread that sleeps in memory of its own.
+        on_stack: bool,
+    },
+    /// Such a thread runs a signal handler and comes back.
+    Interrupt(prop::sample::Index),
     Signal {
         fence: usize,
         value: u64,
@@ -41,8 +48,9 @@ fn op() -> impl Strategy<Value = Op> {
     let mode = prop_oneof![Just(Any), Just(All)];
 
     prop_oneof![
-        4 => (mode, prop::collection::vec(element, 1..5))
-            .prop_map(|(mode, elements)| Op::Wait(mode, elements)),
+        4 => (mode, prop::collection::vec(element, 1..5), any::<bool>())
+            .prop_map(|(mode, elements, on_stack)| Op::Wait { mode, elements, on_stack }),
+        1 => any::<prop::sample::Index>().prop_map(Op::Interrupt),
         6 => (0..FENCES, value(), any::<bool>())
             .prop_map(|(fence, value, rewind)| Op::Signal { fence, value, rewind }),
         1 => any::<prop::sample::Index>().prop_map(Op::Cancel),
@@ -152,7 +160,20 @@ impl Pair {
 
     fn apply(&mut self, op: &Op) {
         match op {
-            Op::Wait(mode, elements) => self.wait(*mode, elements),
+            Op::Wait {
+                mode,
+                elements,
+                on_stack,
+            } => self.wait(*mode, elements, *on_stack),
+            Op::Interrupt(which) => {
+                if !self.waits.is_empty() {
+                    let wait = which.get_mut(&mut self.waits);
+
+                    if let Some(moved) = wait.interrupt() {
+                        *wait = moved;
+                    }
+                }
+            }
             Op::Signal {
                 fence,
                 value,
@@ -167,7 +188,7 @@ impl Pair {
         }
     }
 
-    fn wait(&mut self, mode: Mode, elements: &[(usize, u64)]) {
+    fn wait(&mut self, mode: Mode, elements: &[(usize, u64)], on_stack: bool) {
         let elements: Vec<_> = elements
             .iter()
             .map(|(slot, value)| (self.slots[*slot], *value))
@@ -177,7 +198,10 @@ impl Pair {
             .map(|(fence, value)| (&self.fences[*fence], *value))
             .collect();
 
-        self.waits.push(Wait::start(mode, &arguments));
+        self.waits.push(match on_stack {
+            true => Wait::start_on_stack(mode, &arguments),
+            false => Wait::start(mode, &arguments),
+        });
 
         let values = &self.model.fences;
         let mut wait = ModelWait {
@@ -233,6 +257,9 @@ impl Pair {
     }
 
     fn check(&self) {
+        for wait in &self.waits {
+            wait.leave_if_ended();
+        }
         for (wait, expected) in self.waits.iter().zip(&self.model.waits) {
             let told = matches!(expected.outcome, Some(Satisfied | Orphaned));
 

@@ -8,11 +8,12 @@ use super::harness::{Fence, Tree, Wait};
 use crate::{
     logic::{
         fence_value::NOBODY_WAITS,
+        sleepers::{News, Nobody, Woken, MAX_SLEEPERS},
         wait_set::{
             Mode::{All, Any},
             WaitEnd::{Cancelled, Orphaned, Satisfied},
         },
-        waiters::{CurrentValue, Waiters, WouldRewind, BATCH},
+        waiters::{CurrentValue, WaitKey, Waiters, WouldRewind, BATCH},
     },
     platform::{load_acquire, word64},
 };
@@ -184,6 +185,111 @@ fn fen_30_a_signal_touches_what_it_releases_and_one_more() {
     let released = waits.iter().filter(|wait| wait.outcome().is_some());
     assert_eq!(released.count(), 200);
     fence.orphan();
+}
+
+/// The same of threads that sleep in memory of their own; those who find no place are queued by
+/// nodes, and a place that was left is taken again.
+#[test]
+fn fen_30_a_few_threads_sleep_without_nodes() {
+    let fence = Fence::new(0);
+    let sleep = |value| Wait::start_on_stack(All, &[(&fence, value)]);
+    let most = MAX_SLEEPERS as u64;
+    let mut waits: Vec<_> = (1..=most + 2).rev().map(sleep).collect();
+
+    assert_eq!(fence.sleeping(), MAX_SLEEPERS as u32);
+    assert_eq!((fence.counted(), fence.queued()), (6, 6));
+    assert_eq!(fence.monitored(), 0, "a node");
+    assert!(waits[1].cancel());
+    waits.push(sleep(1));
+    assert_eq!((fence.sleeping(), fence.counted()), (4, 6));
+
+    for value in 1..=most + 2 {
+        // Nobody waits for 5 any more.
+        assert_eq!(fence.monitored(), value - u64::from(value != 5));
+        fence.signal(value, false).unwrap();
+        for (wait, own) in waits.iter().zip([6, 5, 4, 3, 2, 1, 1]) {
+            let expected = match own {
+                5 => Cancelled,
+                _ => Satisfied,
+            };
+
+            assert_eq!(
+                wait.outcome(),
+                (own <= value || own == 5).then_some(expected)
+            );
+            wait.leave_if_ended();
+        }
+    }
+    assert_eq!((fence.sleeping(), fence.counted()), (0, 0));
+    assert_eq!(fence.monitored(), NOBODY_WAITS);
+}
+
+/// A full list of one of several fences: the thread leaves the others, and waits by nodes.
+#[test]
+fn fen_30_a_wait_for_a_fence_with_many_sleepers() {
+    let (quiet, crowded) = (Fence::new(0), Fence::new(0));
+    let crowd = [(); MAX_SLEEPERS].map(|()| Wait::start_on_stack(All, &[(&crowded, 1)]));
+    let wait = Wait::start_on_stack(All, &[(&quiet, 1), (&crowded, 1)]);
+
+    assert_eq!((quiet.sleeping(), quiet.counted()), (0, 1));
+    assert_eq!(crowded.counted(), MAX_SLEEPERS as u32 + 1);
+    quiet.signal(1, false).unwrap();
+    crowded.signal(1, false).unwrap();
+    for wait in crowd.iter().chain([&wait]) {
+        assert_eq!((wait.outcome(), wait.deliveries()), (Some(Satisfied), 1));
+    }
+}
+
+#[test]
+fn threads_are_woken_in_the_order_of_all_waiters() {
+    let key = |value| WaitKey { value, seq: 1 };
+    let mut woken = Woken::new();
+
+    woken.add(key(1), News::Satisfied, Some("first"));
+    woken.add(key(2), News::Satisfied, None);
+    woken.add(key(3), News::Orphaned, Some("last"));
+    assert_eq!((woken.satisfied(), woken.orphaned()), (2, 1));
+    assert_eq!(woken.next_before(Some(&key(1))), None);
+    assert_eq!(woken.next_before(Some(&key(2))), Some("first"));
+    assert_eq!(woken.next_before(Some(&key(2))), None);
+    assert_eq!(woken.next_before(None), Some("last"));
+    assert_eq!(woken.next_before(None), None);
+}
+
+/// FEN-34: a thread that sleeps in memory of its own runs a signal handler between two parts of a
+/// signal, and the fence is rewound. The signal goes on to release its wait, whose turn is kept.
+#[test]
+fn fen_34_a_wait_that_leaves_the_stack_keeps_its_turn() {
+    let fence = Fence::new(0);
+    let many: Vec<_> = (0..2 * BATCH).map(|_| wait_for(&fence, 10)).collect();
+    let wait = Wait::start_on_stack(All, &[(&fence, 10)]);
+    let sweep = fence.begin_signal(10, false).unwrap().expect("more to do");
+    let rewind = fence.begin_signal(3, true).unwrap().expect("more to do");
+
+    let late = Wait::start_on_stack(All, &[(&fence, 10)]);
+    let [wait, late] = [wait, late].map(|wait| wait.interrupt().expect("it goes on"));
+
+    assert_eq!((fence.sleeping(), fence.counted()), (0, 2));
+    assert_eq!(fence.continue_signal(sweep), None);
+    assert_eq!((wait.outcome(), wait.deliveries()), (Some(Satisfied), 1));
+    assert_eq!(fence.continue_signal(rewind), None);
+    assert_eq!(late.outcome(), None);
+    assert!(many.iter().all(|wait| wait.outcome() == Some(Satisfied)));
+    assert!(late.cancel());
+}
+
+/// FEN-28: what a signal has left to the worker releases a thread that sleeps in memory of its own.
+#[test]
+fn fen_28_an_orphaned_fence_tells_those_who_sleep() {
+    let fence = Fence::new(0);
+    let due = Wait::start_on_stack(All, &[(&fence, 2)]);
+    let other = Wait::start_on_stack(All, &[(&fence, 3)]);
+
+    fence.store(2);
+    fence.orphan();
+    assert_eq!((due.outcome(), due.deliveries()), (Some(Satisfied), 1));
+    assert_eq!((other.outcome(), other.deliveries()), (Some(Orphaned), 1));
+    assert_eq!((fence.sleeping(), fence.queued()), (0, 0));
 }
 
 /// A signal that releases many waiters does so in several holds of the lock.
@@ -701,7 +807,7 @@ fn fen_104_always_signaled_goes_over_what_a_signal_has_left() {
 #[test]
 fn fen_104_a_fence_may_keep_its_value() {
     let word = word64(3);
-    let mut waiters = Waiters::with(Tree::default(), true);
+    let mut waiters = Waiters::with(Tree::default(), Nobody, true);
 
     assert!(waiters.always_signal(&word).is_none());
     assert_eq!(load_acquire(&word), 3);

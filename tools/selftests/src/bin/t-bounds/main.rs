@@ -5,6 +5,7 @@
 //! counts these (`tools/vm/run --accel count`). How late a wait ends is a number of instructions
 //! there, too. No time decides a test.
 
+mod allocations;
 mod cost;
 mod destroy;
 mod fdinfo;
@@ -22,6 +23,7 @@ pub(crate) fn main() {
         .with(destroy::tests)
         .with(waits::tests)
         .with(late::tests)
+        .with(allocations::tests)
         .run()
 }
 
