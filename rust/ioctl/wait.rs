@@ -48,6 +48,7 @@ use crate::{
         waiters::WouldRewind, //
     },
     sys::{
+        array_vec::ArrayVec,
         file::{
             eventfd::EventFd,
             object_file::PendingFd, //
@@ -321,7 +322,7 @@ fn signal_list(
         _ => request.with_all(
             call,
             |rights| rights.signal,
-            |_, elements| signal_each(call, args.hDevice, elements, allow_rewind),
+            |_, elements| signal_each(call, args.hDevice, pairs(elements), allow_rewind),
         ),
     }
 }
@@ -339,7 +340,7 @@ impl Request {
     }
 
     /// Signals up to `N` fences. As long as they release nobody this is done under the lock of the
-    /// handle table, and they need no references.
+    /// handle table, and they need no references. Takes no memory.
     #[inline(never)]
     fn signal_some<const N: usize>(self, call: Call<'_>, allow_rewind: bool) -> DxgResult {
         let (mut locals, mut values) = ([0; N], [0; N]);
@@ -353,10 +354,22 @@ impl Request {
         user::read_slice(self.handles, locals)?;
         user::read_slice(self.values, values)?;
 
-        let mut rest = KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?;
+        let mut rest = ArrayVec::<_, N>::new();
 
-        self.signal_alone::<N>(call, locals, values, allow_rewind, &mut rest)?;
-        signal_each(call, self.device, &rest, allow_rewind)
+        self.signal_alone(call, locals, values, allow_rewind, &mut rest)?;
+        if rest.is_empty() {
+            return Ok(());
+        }
+
+        // The last ones.
+        let values = values.iter().skip(values.len().saturating_sub(rest.len()));
+
+        signal_each(
+            call,
+            self.device,
+            rest.iter().zip(values.copied()),
+            allow_rewind,
+        )
     }
 
     /// Checks all elements and signals them, up to the first one that releases somebody. That one
@@ -367,7 +380,7 @@ impl Request {
         locals: &[u32],
         values: &[u64],
         allow_rewind: bool,
-        rest: &mut KVVec<Element>,
+        rest: &mut ArrayVec<Arc<Fence>, N>,
     ) -> DxgResult {
         let mut check = ElementCheck::default();
         let lookup = call.process.handles.lookup();
@@ -389,28 +402,35 @@ impl Request {
             is_alone = is_alone && fence.signal_alone(*value, allow_rewind)?;
             if !is_alone {
                 // There is room for all of them.
-                let _room = rest.push_within_capacity(Element {
-                    fence: (*fence).clone(),
-                    value: *value,
-                });
+                let _room = rest.push((*fence).clone());
             }
         }
         Ok(())
     }
 }
 
+/// The fence and the value of each element.
+fn pairs(elements: &[Element]) -> impl Iterator<Item = (&Arc<Fence>, u64)> + Clone {
+    elements
+        .iter()
+        .map(|element| (&element.fence, element.value))
+}
+
 /// Signals one fence after the other, for a device.
-fn signal_each(call: Call<'_>, device: u32, elements: &[Element], allow_rewind: bool) -> DxgResult {
-    let crosses = |element: &Element| element.fence.cross_adapter().is_some();
+fn signal_each<'a>(
+    call: Call<'_>,
+    device: u32,
+    mut pairs: impl Iterator<Item = (&'a Arc<Fence>, u64)> + Clone,
+    allow_rewind: bool,
+) -> DxgResult {
+    let crosses = |(fence, _): (&Arc<Fence>, u64)| fence.cross_adapter().is_some();
     // Only other adapters ask which one it was.
-    let adapter = match elements.iter().any(crosses) {
+    let adapter = match pairs.clone().any(crosses) {
         true => Some(call.process.handles.device(device)?.adapter.id),
         false => None,
     };
 
-    elements.iter().try_for_each(|Element { fence, value }| {
-        Ok(fence.signal_on(adapter, *value, allow_rewind)?)
-    })
+    pairs.try_for_each(|(fence, value)| Ok(fence.signal_on(adapter, value, allow_rewind)?))
 }
 
 /// Does `act` with one element.
@@ -444,7 +464,7 @@ pub(super) fn signal_from_cpu(
         call,
         |rights| rights.signal,
         |fence, value| Ok(fence.signal_alone(value, allow_rewind)?),
-        move |_, elements| signal_each(call, args.hDevice, elements, allow_rewind),
+        move |_, elements| signal_each(call, args.hDevice, pairs(elements), allow_rewind),
     )
 }
 

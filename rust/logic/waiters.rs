@@ -5,7 +5,8 @@
 //! This is the half of the lost-wake-up protocol that runs under the fence lock (fences.md section
 //! 3.4): `enqueue` is steps A1 to A2 of a CPU wait, `signal` is S0 to S3 of a CPU signal, `cancel`
 //! is the cancel rule. The caller owns the lock, the memory of the nodes and the CurrentValue
-//! word; this file decides. A signal looks at the waiters it releases and at one more (FEN-30).
+//! word; this file decides. A signal looks at the waiters it releases and at one more (FEN-30), and
+//! at none if it is below all that are waited for.
 //!
 //! Waiters are nodes of a map, or threads that sleep in memory of their own ([`SleeperList`]). One
 //! order holds for both.
@@ -192,6 +193,15 @@ impl Due {
     }
 }
 
+/// What a signal meets.
+enum Ahead {
+    /// Nobody waits for a lower value than this, so that most signals need not look at a waiter. It
+    /// follows whoever comes; who has left is noticed by the next signal that looks.
+    Lowest(u64),
+    /// What a signal has left to the worker.
+    Backlog(Due),
+}
+
 /// A signal that is not refused.
 struct Step {
     /// CurrentValue as it was seen.
@@ -237,8 +247,7 @@ pub struct Waiters<M, L = Nobody> {
     /// How many there are of both.
     queued: u32,
     next_seq: NonZero<u64>,
-    /// What a signal has left to the worker.
-    backlog: Option<Due>,
+    ahead: Ahead,
     /// The cleanup is left to the worker, too.
     has_cleanup: bool,
     orphaned: bool,
@@ -263,7 +272,7 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
             sleepers,
             queued: 0,
             next_seq: NonZero::<u64>::MIN,
-            backlog: None,
+            ahead: Ahead::Lowest(u64::MAX),
             has_cleanup: false,
             orphaned: false,
             keeps_value,
@@ -367,7 +376,26 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
 
         self.map.first().is_some_and(|first| first.value == 0)
             && self.map.known() != value
-            && !self.backlog.is_some_and(|backlog| backlog.includes(&told))
+            && !self
+                .backlog()
+                .is_some_and(|backlog| backlog.includes(&told))
+    }
+
+    /// What a signal has left to the worker.
+    fn backlog(&self) -> Option<Due> {
+        match self.ahead {
+            Ahead::Backlog(due) => Some(due),
+            Ahead::Lowest(_) => None,
+        }
+    }
+
+    /// The same, which is forgotten.
+    fn take_backlog(&mut self) -> Option<Due> {
+        let due = self.backlog()?;
+
+        // The next signal looks.
+        self.ahead = Ahead::Lowest(0);
+        Some(due)
     }
 
     #[inline(always)]
@@ -392,6 +420,9 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
         self.next_seq = self.next_seq.saturating_add(1);
         // OVERFLOW: each takes memory, and users have limits.
         self.queued = self.queued.saturating_add(1);
+        if let Ahead::Lowest(lowest) = &mut self.ahead {
+            *lowest = key.value.min(*lowest);
+        }
         key
     }
 
@@ -445,7 +476,7 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
     /// What a signal does; `None` if that is nothing.
     #[inline(always)]
     fn step(
-        &self,
+        &mut self,
         current: &impl CurrentValue,
         value: u64,
         allow_rewind: bool,
@@ -471,8 +502,8 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
     /// What the caller has to do about these waiters; `None` if the worker has to release some
     /// anyway, and releases these as well.
     fn left_of(&mut self, due: Due) -> Option<Sweep> {
-        match &mut self.backlog {
-            Some(backlog) if due.includes(backlog) => {
+        match &mut self.ahead {
+            Ahead::Backlog(backlog) if due.includes(backlog) => {
                 *backlog = due;
                 None
             }
@@ -482,13 +513,26 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
 
     /// Those who wait now for at most `reached`, if there are any, or for another value than they
     /// know if `value` is one.
-    #[inline]
-    fn due(&self, reached: u64, value: u64) -> Option<Due> {
-        if self.queued == 0 {
-            return None;
+    #[inline(always)]
+    fn due(&mut self, reached: u64, value: u64) -> Option<Due> {
+        if let Ahead::Lowest(lowest) = self.ahead {
+            if !fence_value::satisfies(reached, lowest) {
+                return None;
+            }
+        }
+        self.look(reached, value)
+    }
+
+    /// The same by a look at the first waiter.
+    #[inline(never)]
+    fn look(&mut self, reached: u64, value: u64) -> Option<Due> {
+        let first = self.first();
+
+        if let Ahead::Lowest(lowest) = &mut self.ahead {
+            *lowest = first.map_or(u64::MAX, |first| first.value);
         }
 
-        let lowest = self.first()?;
+        let lowest = first?;
 
         if !fence_value::satisfies(reached, lowest.value)
             || (lowest.value == 0 && !self.is_change(reached, value))
@@ -559,10 +603,10 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
     /// Leaves the rest of a signal to the worker. Hands it back if an earlier signal has left
     /// something that cannot be combined with it.
     pub fn defer(&mut self, sweep: Sweep) -> Option<Sweep> {
-        match &mut self.backlog {
-            Some(backlog) if backlog.includes(&sweep.due) => {}
-            Some(backlog) if !sweep.due.includes(backlog) => return Some(sweep),
-            backlog => *backlog = Some(sweep.due),
+        match &self.ahead {
+            Ahead::Backlog(backlog) if backlog.includes(&sweep.due) => {}
+            Ahead::Backlog(backlog) if !sweep.due.includes(backlog) => return Some(sweep),
+            _ => self.ahead = Ahead::Backlog(sweep.due),
         }
         None
     }
@@ -585,13 +629,13 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
         released: &mut M,
         woken: &mut Woken<L::Wake>,
     ) -> Option<Sweep> {
-        let due = self.backlog?;
+        let due = self.backlog()?;
         // From the start, if another signal was left meanwhile.
         let sweep = last.filter(|last| last.due == due).unwrap_or(due.into());
         let rest = self.sweep(sweep, released, woken);
 
         if rest.is_none() {
-            self.backlog = None;
+            self.take_backlog();
         }
         rest
     }
@@ -684,7 +728,7 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
 
         let orphans = Orphans {
             map: core::mem::replace(&mut self.map, empty),
-            due: [last.map(|last| last.due), self.backlog.take()],
+            due: [last.map(|last| last.due), self.take_backlog()],
         };
 
         while let Some(key) = self.sleepers.first() {

@@ -18,6 +18,7 @@ pub(crate) struct ArrayVec<T, const N: usize> {
 
 impl<T, const N: usize> ArrayVec<T, N> {
     /// An empty list.
+    #[inline(always)]
     pub(crate) const fn new() -> Self {
         Self {
             places: [const { MaybeUninit::uninit() }; N],
