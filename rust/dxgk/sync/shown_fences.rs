@@ -403,15 +403,20 @@ impl Pages {
             // Native fences say by themselves what is stored.
             let is_native = false;
             let key = Self::key(fence, Sight { stores, is_native });
-            let is_there = self
-                .get(key)
-                .and_then(|page| page.places.of(fence)?.as_ref())
-                .is_some_and(|shown| Arc::ptr_eq(&shown.fence, fence));
+            let Some(page) = self.get(key) else {
+                continue;
+            };
+            let was_waited = page.waited & bit_of(fence) != 0;
+            let shown = page.places.of(fence).and_then(|place| place.as_ref());
 
-            if is_there {
-                self.set_mark(key, fence, is_waited);
-                return;
+            if !shown.is_some_and(|shown| Arc::ptr_eq(&shown.fence, fence)) {
+                continue;
             }
+            // A mark stays until the worker finds that nobody waits.
+            if was_waited != is_waited {
+                self.set_mark(key, fence, is_waited);
+            }
+            return;
         }
     }
 
