@@ -131,6 +131,8 @@ pub fn lower(one: Option<WaitKey>, other: Option<WaitKey>) -> Option<WaitKey> {
 /// keys.
 pub struct Woken<W> {
     ended: [Option<(WaitKey, W)>; MAX_SLEEPERS],
+    /// How many of them are still to be woken.
+    left: u32,
     satisfied: u32,
     orphaned: u32,
 }
@@ -140,6 +142,7 @@ impl<W> Woken<W> {
     pub const fn new() -> Self {
         Self {
             ended: [const { None }; MAX_SLEEPERS],
+            left: 0,
             satisfied: 0,
             orphaned: 0,
         }
@@ -162,6 +165,8 @@ impl<W> Woken<W> {
         // A list has no more places than there are here, and nobody comes in under the lock.
         if let Some(free) = self.ended.iter_mut().find(|place| place.is_none()) {
             *free = Some((key, wake));
+            // OVERFLOW: at most `MAX_SLEEPERS`.
+            self.left = self.left.saturating_add(1);
         }
     }
 
@@ -177,10 +182,21 @@ impl<W> Woken<W> {
 
     /// The next one to be woken, if it comes before the waiter under this key; `None` is for the
     /// end.
+    #[inline(always)]
     pub fn next_before(&mut self, key: Option<&WaitKey>) -> Option<W> {
+        match self.left {
+            0 => None,
+            _ => self.take_before(key),
+        }
+    }
+
+    fn take_before(&mut self, key: Option<&WaitKey>) -> Option<W> {
         let next = self.ended.iter_mut().find(|place| place.is_some())?;
         let is_before = |(own, _): &mut (WaitKey, W)| key.is_none_or(|key| *own < *key);
 
-        next.take_if(is_before).map(|(_, wake)| wake)
+        let (_, wake) = next.take_if(is_before)?;
+
+        self.left = self.left.saturating_sub(1);
+        Some(wake)
     }
 }

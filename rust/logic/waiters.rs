@@ -456,6 +456,7 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
     }
 
     /// The same, if no waiter is satisfied by it; otherwise nothing is done, and it is false.
+    #[inline(always)]
     pub fn signal_alone(
         &mut self,
         current: &impl CurrentValue,
@@ -711,6 +712,15 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
         }
         self.map.put(M::name(new_node, *key));
         Ok(())
+    }
+
+    /// Nobody can signal any more: refuses new waiters, if none is queued. False otherwise, and
+    /// nothing is done: [`Waiters::orphan`] has to follow.
+    pub fn orphan_alone(&mut self) -> bool {
+        let is_alone = self.queued == 0;
+
+        self.orphaned |= is_alone;
+        is_alone
     }
 
     /// Nobody can signal any more: refuses new waiters and hands out the queued ones (FEN-28).

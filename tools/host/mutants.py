@@ -51,6 +51,8 @@ MUTANTS = [
     ("waiters.rs", "*lowest = key.value.min(*lowest);", "let _ = lowest;", "unit"),
     ("waiters.rs", "if !fence_value::satisfies(reached, lowest) {", "if reached <= lowest {", "unit"),
     ("waiters.rs", "self.ahead = Ahead::Lowest(0);", "self.ahead = Ahead::Lowest(u64::MAX);", "unit"),
+    ("waiters.rs", "        self.orphaned |= is_alone;\n", "", "unit"),
+    ("waiters.rs", "let is_alone = self.queued == 0;", "let is_alone = true;", "unit"),
     ("waiters.rs", "None if self.sleepers.is_full() =>", "None if false =>", "unit"),
     ("waiters.rs", "                woken.add(key, News::Satisfied, wake);\n", "                let _ = wake;\n", "loom"),
     ("waiters.rs", "self.map.put(M::name(new_node, *key));", "self.put(key.value, new_node);", "unit"),

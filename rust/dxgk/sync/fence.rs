@@ -704,11 +704,20 @@ impl Fence {
     pub(in crate::dxgk) fn orphan_at_once(&self) -> bool {
         let mut waiters = self.waiters.lock();
 
+        if waiters.orphan_alone() {
+            return true;
+        }
         // CAST: 32 bits fit a usize.
         if waiters.queued() as usize > AT_ONCE {
             return false;
         }
+        self.orphan_few(waiters);
+        true
+    }
 
+    /// The same for few waits. Gives up the fence lock.
+    #[inline(never)]
+    fn orphan_few(&self, mut waiters: FenceGuard<'_>) {
         let mut woken = Woken::new();
         let orphans = waiters.orphan(&self.words, Queue::new(), &mut woken);
         // Nobody is left who could be satisfied.
@@ -716,7 +725,6 @@ impl Fence {
 
         drop(waiters);
         self.tell_orphans(&orphans, woken);
-        true
     }
 
     /// Orphans all waits.

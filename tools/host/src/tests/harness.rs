@@ -500,6 +500,12 @@ impl Fence {
         }
     }
 
+    /// The same if nobody waits; otherwise false, and nothing is done.
+    #[cfg(not(loom))]
+    pub(super) fn orphan_alone(&self) -> bool {
+        self.lock().orphan_alone()
+    }
+
     /// Leaves the rest of a signal to the worker.
     #[cfg(not(loom))]
     pub(super) fn defer(&self, sweep: Sweep) -> Option<Sweep> {

@@ -278,6 +278,24 @@ fn fen_34_a_wait_that_leaves_the_stack_keeps_its_turn() {
     assert!(late.cancel());
 }
 
+#[test]
+fn fen_28_a_fence_without_waiters_retires_without_a_look_at_them() {
+    let fence = Fence::new(3);
+    let wait = wait_for(&fence, 5);
+
+    assert!(!fence.orphan_alone());
+    assert_eq!(wait.outcome(), None, "nothing was done");
+    assert_eq!(wait_for(&fence, 3).outcome(), Some(Satisfied));
+    assert!(wait.cancel());
+    assert!(fence.orphan_alone());
+    assert_eq!(wait_for(&fence, 5).outcome(), Some(Orphaned));
+    assert_eq!(
+        Wait::start_on_stack(All, &[(&fence, 5)]).outcome(),
+        Some(Orphaned)
+    );
+    assert_eq!(wait_for(&fence, 3).outcome(), Some(Satisfied));
+}
+
 /// FEN-28: what a signal has left to the worker releases a thread that sleeps in memory of its own.
 #[test]
 fn fen_28_an_orphaned_fence_tells_those_who_sleep() {
