@@ -14,11 +14,16 @@ const EVENT: &str = "events/kmem/kmalloc";
 pub struct Allocations(PathBuf);
 
 impl Allocations {
-    /// Begins to count what this thread allocates. Skips the test if the kernel cannot tell.
-    pub fn begin(thread: i32) -> TestResult<Self> {
+    /// Skips the test if the kernel cannot tell.
+    pub fn needed() -> TestResult {
         if !Path::new(ROOT).join(EVENT).is_dir() {
             skip!("no {EVENT} at {ROOT}");
         }
+        Ok(())
+    }
+
+    /// Begins to count what this thread allocates.
+    pub fn begin(thread: i32) -> TestResult<Self> {
         let instance = format!("instances/kmalloc-{}-{thread}", std::process::id());
         let counter = Self(Path::new(ROOT).join(instance));
         create_dir(&counter.0)?;

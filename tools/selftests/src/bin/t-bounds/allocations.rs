@@ -46,6 +46,8 @@ fn allocated(
     sleep: impl Fn(u64) -> TestResult + Sync,
     wake: impl Fn(u64) -> TestResult,
 ) -> TestResult<Vec<String>> {
+    // Before there is a thread that sleeps.
+    Allocations::needed()?;
     let (ids, id) = channel();
     let (turns, turn) = channel();
     std::thread::scope(|scope| {
