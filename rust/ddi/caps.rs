@@ -97,8 +97,8 @@ pub struct DriverCaps {
     pub physical_adapters: u32,
     /// How many nodes there are; ordinals are below.
     pub nodes: u32,
-    /// `PagingNode`: the node that fills and moves memory for the OS part. It takes packets. `None`:
-    /// the processor does that.
+    /// `PagingNode`: the node that fills and moves memory for the OS part. It takes packets.
+    /// `None`: the processor does that.
     pub paging_node: Option<u32>,
     /// Where work can be interrupted.
     pub preemption: PreemptionCaps,

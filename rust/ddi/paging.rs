@@ -3,12 +3,12 @@
 //! Page tables of GPU address spaces (MEM-51 to MEM-59), and the aperture (MEM-4, MEM-78).
 //!
 //! The OS part decides what is mapped where, and owns the tables. The KMD knows the format of their
-//! entries. Tables are updated by the processor: mode CPU_VIRTUAL, the only one so far. So that part
-//! of BuildPagingBuffer is done on its return.
+//! entries. Tables are updated by the processor: mode CPU_VIRTUAL, the only one so far. So that
+//! part of BuildPagingBuffer is done on its return.
 //!
-//! Bytes are filled and moved by the paging node, where the adapter has one. The KMD writes commands
-//! to a [`PagingBuffer`]; the OS part submits them to a context of the paging process, by whose
-//! addresses they name memory.
+//! Bytes are filled and moved by the paging node, where the adapter has one. The KMD writes
+//! commands to a [`PagingBuffer`]; the OS part submits them to a context of the paging process, by
+//! whose addresses they name memory.
 
 use super::types::{
     AllocationCookie,

@@ -39,8 +39,12 @@ use super::{
     vidmm::{
         address_space::OnAdapter,
         all_contexts::AllContexts,
+        mover::PagingNode,
         paging_control::PagingFile,
-        paging_engine::PagingEngine,
+        paging_engine::{
+            PagingEngine,
+            PagingOwner, //
+        },
         paging_process::PagingProcess,
         segment::AdapterMemory, //
     }, //
@@ -115,6 +119,7 @@ use kernel::{
         Arc,
         Mutex, //
     },
+    time::msecs_to_jiffies,
     workqueue::{
         DelayedWork,
         Work,
@@ -193,7 +198,7 @@ pub(crate) struct Adapter {
     /// Its paging process, if it needs one.
     paging_process: Option<Arc<PagingProcess>>,
     /// Its paging node, if it has one.
-    pub(in crate::dxgk) paging_engine: Option<Arc<PagingEngine>>,
+    paging_engine: Option<Arc<PagingEngine>>,
     /// The fences that are bound to it.
     pub(in crate::dxgk) fences: Arc<FenceBindings>,
     /// The interrupts of native fences.
@@ -263,6 +268,35 @@ impl WorkItem for Adapter {
             this.luid.low
         );
         this.owner.remove_adapter(&this);
+    }
+}
+
+impl PagingOwner for Adapter {
+    fn look_after_a_while(&self, engine: Arc<PagingEngine>) {
+        let after = msecs_to_jiffies(self.recovery.look_after_ms());
+
+        self.recovery.worker.enqueue_delayed::<_, 0>(engine, after);
+    }
+
+    fn limit_ns(&self) -> u64 {
+        self.recovery.limit_ns()
+    }
+
+    fn engine_hangs(self: Arc<Self>, node: u32) {
+        Adapter::engine_hangs(&self, node);
+    }
+
+    fn paging_failed(self: Arc<Self>) {
+        let worker = self.clone();
+
+        worker
+            .recovery
+            .worker
+            .enqueue_delayed::<_, PAGING_FAILS>(self, 0);
+    }
+
+    fn wake_for_work(&self) {
+        self.power.wake_for_work();
     }
 }
 
@@ -346,8 +380,7 @@ impl Adapter {
             let paging_engine = match (&paging_process, &memory.addresses, caps.paging_node) {
                 (Some(process), Some((levels, _)), Some(node)) => {
                     let worker = &memory.worker;
-                    let engine =
-                        PagingEngine::new(process, worker, &contexts, &power, levels, node);
+                    let engine = PagingEngine::new(process, worker, &contexts, levels, node);
 
                     Some(engine.map_err(|_| KmdError::NoMemory)?)
                 }
@@ -416,10 +449,17 @@ impl Adapter {
 
             // It has the adapter until `stop`.
             if let Some(engine) = &adapter.paging_engine {
-                engine.begin(&adapter);
+                engine.begin(adapter.clone());
             }
             Ok(adapter)
         })
+    }
+
+    /// Its paging node, if it has one.
+    pub(in crate::dxgk) fn paging_node(&self) -> Option<Arc<dyn PagingNode>> {
+        let engine = self.paging_engine.clone()?;
+
+        Some(engine)
     }
 
     /// The paging process, if it shows native fences to the GPU (FEN-119).
@@ -486,14 +526,6 @@ impl Adapter {
             // It waits for nobody who could be inside the KMD.
             self.recovery.worker.enqueue(self.clone());
         }
-    }
-
-    /// Its paging node has faulted, or the KMD could not say what it is to do: all of the adapter is
-    /// reset (MEM-68, MEM-102). In any context; touches atomics and queues work only.
-    pub(in crate::dxgk) fn paging_failed(self: &Arc<Self>) {
-        self.recovery
-            .worker
-            .enqueue_delayed::<_, PAGING_FAILS>(self.clone(), 0);
     }
 
     /// Whether its KMD has failed in native fences, so that it is not asked to any more.

@@ -17,6 +17,7 @@ use super::{
     memory::resource::Resource,
     quota::account::{
         Accounts,
+        GlobalHandles,
         ObjectCharge, //
     },
     share::{
@@ -68,6 +69,13 @@ use kernel::{
 
 /// The table of global handles.
 pub(crate) type Globals = GlobalTable<Object>;
+
+impl GlobalHandles for Globals {
+    fn remove(&self, global: u32) {
+        GlobalTable::remove(self, global);
+    }
+}
+
 /// A global handle that does not resolve yet.
 pub(crate) type ReservedGlobal<'a> = global_table::ReservedGlobal<'a, Object>;
 

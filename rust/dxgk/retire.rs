@@ -43,7 +43,9 @@ impl Object {
         let global = header.global();
 
         if global != 0 {
-            header.charge.account().accounts().globals.remove(global);
+            if let Some(globals) = &header.charge.account().accounts().globals {
+                globals.remove(global);
+            }
         }
         match self {
             Self::Fence(fence) => fence.unbind(),

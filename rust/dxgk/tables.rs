@@ -28,12 +28,12 @@ pub(crate) struct Tables {
 impl Tables {
     /// Empty tables.
     pub(crate) fn new() -> Result<Self, AllocError> {
-        let accounts = Accounts::new()?;
+        let globals = pin_arc(Globals::new(), GFP_KERNEL)?;
 
         Ok(Self {
-            globals: accounts.globals.clone(),
+            accounts: Accounts::of_objects(Some(globals.clone()))?,
             names: pin_arc(Names::new(), GFP_KERNEL)?,
-            accounts,
+            globals,
         })
     }
 }

@@ -71,6 +71,7 @@ pub(crate) mod timeout;
 pub(crate) mod upcase;
 pub(crate) mod users;
 pub(crate) mod value_windows;
+pub(crate) mod wait_key;
 pub(crate) mod wait_rules;
 pub(crate) mod wait_set;
 pub(crate) mod waiters;

@@ -11,9 +11,9 @@
 //! A list is short, and whoever finds it full is queued by a node of a [`WaitMap`]. Both are served
 //! in one order.
 //!
-//! [`WaitMap`]: super::waiters::WaitMap
+//! [`WaitMap`]: crate::logic::waiters::WaitMap
 
-use super::waiters::WaitKey;
+use super::wait_key::WaitKey;
 use crate::platform::{
     cmpxchg,
     load32_acquire,

@@ -31,6 +31,8 @@ use crate::platform::{
 };
 use core::num::NonZero;
 
+pub use super::wait_key::WaitKey;
+
 /// CurrentValue, and who stores it.
 pub trait CurrentValue {
     /// One 64-bit load with acquire ordering.
@@ -66,15 +68,6 @@ pub trait MonitoredValue {
     /// UpdateMonitoredValues: on return a store of an engine to CurrentValue is seen, or the engine
     /// decides with this value or a later one (FEN-73).
     fn store(&self, value: u64);
-}
-
-/// Identifies one queued waiter of one fence: ordered by value, then by arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WaitKey {
-    /// The fence value that is waited for.
-    pub value: u64,
-    /// Arrival number; makes keys of one fence unique.
-    pub seq: u64,
 }
 
 /// An ordered map of waiters that neither allocates nor frees in these calls.

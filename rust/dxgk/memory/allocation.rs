@@ -224,7 +224,7 @@ impl Allocation {
             Bytes::Known(storage) => (Some(storage), None),
             Bytes::Unsized(bytes) => (None, Some(bytes)),
         };
-        let mover = Mover::new(&adapter.memory.log, &kmd, adapter.paging_engine.as_ref());
+        let mover = Mover::new(&adapter.memory.log, &kmd, adapter.paging_node());
         let memory = AllocationMemory::new(kmd, mover, storage.clone(), site, size, priority)?;
 
         pin_arc(

@@ -13,7 +13,6 @@
 //! goes.
 
 use crate::{
-    dxgk::object::Globals,
     error::{
         DxgError,
         Status, //
@@ -134,11 +133,19 @@ impl From<Exceeded> for DxgError {
     }
 }
 
+/// What is found through the accounts: every object has one, and no room for one reference more.
+pub(crate) trait GlobalHandles: Send + Sync {
+    /// A global handle never resolves again.
+    ///
+    /// Context: may sleep, no locks held.
+    fn remove(&self, global: u32);
+}
+
 /// The records of all users.
 #[pin_data]
 pub(crate) struct Accounts {
-    /// Global handles: every object has an account, and no room for one reference more.
-    pub(crate) globals: Arc<Globals>,
+    /// The global handles of their objects; `None` if no object is charged to these accounts.
+    pub(crate) globals: Option<Arc<dyn GlobalHandles>>,
     /// By kernel uid.
     #[pin]
     users: SpinLock<RBTree<u32, Arc<User>>>,
@@ -221,10 +228,15 @@ impl User {
 }
 
 impl Accounts {
-    /// No users, and no global handles.
+    /// No users, and nobody who makes objects.
     pub(crate) fn new() -> Result<Arc<Self>, AllocError> {
-        let globals = pin_arc(Globals::new(), GFP_KERNEL)?;
+        Self::of_objects(None)
+    }
 
+    /// No users, whose objects have these global handles.
+    pub(crate) fn of_objects(
+        globals: Option<Arc<dyn GlobalHandles>>,
+    ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
                 globals,

@@ -194,8 +194,8 @@ impl Adapter {
         Done::AdapterReset
     }
 
-    /// The paging node has faulted, or cannot do its work: the content of memory counts as lost, and
-    /// all devices are in error (MEM-102).
+    /// The paging node has faulted, or cannot do its work: the content of memory counts as lost,
+    /// and all devices are in error (MEM-102).
     ///
     /// Context: the worker of recovery, no locks held.
     pub(in crate::dxgk) fn paging_fails(self: &Arc<Self>) {

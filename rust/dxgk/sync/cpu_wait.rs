@@ -9,7 +9,6 @@
 
 use super::{
     fence::{
-        Fence,
         FenceWaiter,
         NewNode, //
     },
@@ -22,10 +21,8 @@ use super::{
         PendingWaits, //
     },
     queue,
-    stack_wait::{
-        Sleeping,
-        StackWait, //
-    },
+    stack_sleeper::StackWait,
+    stack_wait::Sleeping,
     waiter::Waiter,
     wake::{
         SignalEvent,
@@ -71,21 +68,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// One (object, value) of a wait.
-#[derive(Clone)]
-pub(crate) struct Element {
-    /// What is waited for.
-    pub(crate) fence: Arc<Fence>,
-    /// The value to wait for.
-    pub(crate) value: u64,
-}
-
-impl Element {
-    /// Whether the fence has reached the value now.
-    pub(in crate::dxgk) fn holds(&self) -> bool {
-        self.fence.satisfies(self.value)
-    }
-}
+pub(crate) use super::element::Element;
 
 /// Whether the condition holds now.
 fn holds(mode: Mode, elements: &[Element]) -> bool {

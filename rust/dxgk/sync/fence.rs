@@ -25,7 +25,7 @@ use super::{
         Queue, //
     },
     shown::Shown,
-    stack_wait::{
+    stack_sleeper::{
         Ended,
         StackWait, //
     }, //

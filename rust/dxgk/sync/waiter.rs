@@ -18,6 +18,7 @@ use super::{
         Pending, //
     },
     queue::Knows,
+    stack_sleeper::number,
     wake::Wake, //
 };
 use crate::dxgk::{
@@ -203,14 +204,5 @@ impl<W: Wake> FenceWaiter for Waiter<W> {
         if self.set.orphan() {
             self.ended();
         }
-    }
-}
-
-/// The outcome as shown in traces.
-pub(super) fn number(outcome: WaitEnd) -> u32 {
-    match outcome {
-        WaitEnd::Satisfied => 1,
-        WaitEnd::Orphaned => 2,
-        WaitEnd::Cancelled => 3,
     }
 }

@@ -5,7 +5,6 @@
 //! that no bytes are lost.
 
 use super::{
-    paging_engine::PagingEngine,
     paging_log::{
         LogAbout,
         PagingLog, //
@@ -40,11 +39,37 @@ use kernel::{
     sync::Arc, //
 };
 
+/// The paging node of an adapter.
+pub(crate) trait PagingNode: Send + Sync {
+    /// Fills pages of an allocation with zeros, which are in `to`: a segment, and the pages there.
+    /// False if the processor has to do it.
+    ///
+    /// Context: may sleep, no locks held but `AllocationMemory::turn`.
+    fn clear(
+        self: Arc<Self>,
+        allocation: &object::Allocation,
+        to: (u32, &dyn PageSource),
+        pages: Range<usize>,
+    ) -> bool;
+
+    /// Copies those of these pages of an allocation that are in both. False if the processor has to
+    /// do it.
+    ///
+    /// Context: the same, and `Movable::state`.
+    fn copy(
+        self: Arc<Self>,
+        allocation: &object::Allocation,
+        from: (u32, &dyn PageSource),
+        to: (u32, &dyn PageSource),
+        pages: Range<usize>,
+    ) -> bool;
+}
+
 /// Fills and moves the bytes of one allocation.
 pub(crate) struct Mover {
     pub(super) log: LogAbout,
     allocation: Arc<object::Allocation>,
-    engine: Option<Arc<PagingEngine>>,
+    node: Option<Arc<dyn PagingNode>>,
 }
 
 /// Who copies in one move, and whether the paging node has done all of it.
@@ -58,12 +83,12 @@ impl Mover {
     pub(crate) fn new(
         log: &Arc<PagingLog>,
         allocation: &Arc<object::Allocation>,
-        engine: Option<&Arc<PagingEngine>>,
+        node: Option<Arc<dyn PagingNode>>,
     ) -> Self {
         Self {
             log: LogAbout::object(log, allocation.id()),
             allocation: allocation.clone(),
-            engine: engine.cloned(),
+            node,
         }
     }
 
@@ -93,10 +118,8 @@ impl Mover {
 
     fn clear_pages(&self, local: &LocalPages, pages: Range<usize>) -> Result {
         let to = (local.segment(), local as &dyn PageSource);
-        let is_done = self
-            .engine
-            .as_ref()
-            .is_some_and(|engine| engine.clear(&self.allocation, to, pages.clone()));
+        let node = self.node.clone();
+        let is_done = node.is_some_and(|node| node.clear(&self.allocation, to, pages.clone()));
 
         match is_done {
             true => Ok(()),
@@ -139,10 +162,10 @@ impl CopyPages<Place> for Copying<'_> {
         (to, target): (Place, &dyn PageSource),
         pages: Range<usize>,
     ) -> bool {
-        let is_done = self.mover.engine.as_ref().is_some_and(|engine| {
+        let is_done = self.mover.node.clone().is_some_and(|node| {
             let (from, to) = ((segment_of(from), source), (segment_of(to), target));
 
-            engine.copy(&self.mover.allocation, from, to, pages)
+            node.copy(&self.mover.allocation, from, to, pages)
         });
 
         if !is_done {

@@ -4,20 +4,21 @@
 //! process (MEM-60, MEM-66 to MEM-68, MEM-70, MEM-71).
 //!
 //! One batch at a time. Its memory is shown in the scratch area, the KMD writes commands to the
-//! paging buffer, a context of the paging process runs them, and the caller waits. What does not fit
-//! the scratch area or the buffer takes several turns.
+//! paging buffer, a context of the paging process runs them, and the caller waits. What does not
+//! fit the scratch area or the buffer takes several turns.
 //!
 //! A reset may hit the context. Then there is a new one, and the batch comes again, once. A page
-//! fault in the paging process is never right: it resets the adapter (MEM-102). Whoever asks is told
-//! that the bytes are not there yet, and has the processor do it.
+//! fault in the paging process is never right: it resets the adapter (MEM-102). Whoever asks is
+//! told that the bytes are not there yet, and has the processor do it.
 //!
 //! LOCK: `turn` is a mutex, inside `AllocationMemory::turn` and `Movable::state`, and outside
 //! `AddressSpace::state` and `AllContexts::state`. Held while a batch runs, which the TDR time
-//! bounds. `adapter` is a leaf.
+//! bounds. `owner` is a leaf.
 
 use super::{
     all_contexts::AllContexts,
     contexts::SpaceContext,
+    mover::PagingNode,
     paging_process::{
         PagingProcess,
         SystemContext, //
@@ -56,10 +57,6 @@ use crate::{
         },
         segments::SYSTEM_MEMORY,
         types::Scheduling, //
-    },
-    dxgk::{
-        adapter::Adapter,
-        power::Power, //
     },
     error::DxgResult,
     logic::{
@@ -110,7 +107,6 @@ use kernel::{
         Mutex,
         SpinLock, //
     },
-    time::msecs_to_jiffies,
     workqueue::{
         DelayedWork,
         WorkItem, //
@@ -122,6 +118,28 @@ const PRIORITY: i32 = 31;
 
 /// How often a batch is run: again after a reset that has hit its context.
 const ATTEMPTS: usize = 2;
+
+/// Whose paging node it is.
+pub(crate) trait PagingOwner: Send + Sync {
+    /// Has a worker look after a while whether a batch hangs, unless it will already. In any
+    /// context.
+    fn look_after_a_while(&self, engine: Arc<PagingEngine>);
+
+    /// So many nanoseconds may a batch take.
+    fn limit_ns(&self) -> u64;
+
+    /// The engine of a node does not yield.
+    ///
+    /// Context: the worker that looks, no locks held.
+    fn engine_hangs(self: Arc<Self>, node: u32);
+
+    /// The paging node has faulted, or cannot be told what to do. In any context; touches atomics
+    /// and queues work only.
+    fn paging_failed(self: Arc<Self>);
+
+    /// The KMD has got something to do. As the one before.
+    fn wake_for_work(&self);
+}
 
 /// What the KMD tells about one context of the paging process.
 struct Told {
@@ -206,7 +224,6 @@ pub(crate) struct PagingEngine {
     process: Arc<PagingProcess>,
     worker: Arc<PagingWorker>,
     contexts: Arc<AllContexts>,
-    power: Arc<Power>,
     node: u32,
     /// The first page of the scratch area. The paging buffer is behind its last one.
     first: u64,
@@ -223,7 +240,7 @@ pub(crate) struct PagingEngine {
     watch: DelayedWork<PagingEngine>,
     /// Who recovers if it hangs, until the end.
     #[pin]
-    adapter: SpinLock<Option<Arc<Adapter>>>,
+    owner: SpinLock<Option<Arc<dyn PagingOwner>>>,
     #[pin]
     turn: Mutex<Turn>,
 }
@@ -240,7 +257,6 @@ impl PagingEngine {
         process: &Arc<PagingProcess>,
         worker: &Arc<PagingWorker>,
         contexts: &Arc<AllContexts>,
-        power: &Arc<Power>,
         levels: &Levels,
         node: u32,
     ) -> DxgResult<Arc<Self>> {
@@ -269,7 +285,6 @@ impl PagingEngine {
                 process: process.clone(),
                 worker: worker.clone(),
                 contexts: contexts.clone(),
-                power: power.clone(),
                 node,
                 first,
                 page,
@@ -278,7 +293,7 @@ impl PagingEngine {
                 since_ns: Atomic::new(0),
                 watched: Watched::new(),
                 watch <- new_delayed_work!("PagingEngine::watch"),
-                adapter <- new_spinlock!(None, "PagingEngine::adapter"),
+                owner <- new_spinlock!(None, "PagingEngine::owner"),
                 turn <- new_mutex!(
                     Turn {
                         taker: None,
@@ -297,15 +312,15 @@ impl PagingEngine {
     }
 
     /// The adapter is there, and recovers if a batch hangs.
-    pub(in crate::dxgk) fn begin(&self, adapter: &Arc<Adapter>) {
-        *self.adapter.lock() = Some(adapter.clone());
+    pub(in crate::dxgk) fn begin(&self, owner: Arc<dyn PagingOwner>) {
+        *self.owner.lock() = Some(owner);
     }
 
     /// The adapter is removed, and its KMD stopped: nobody waits for a batch any more.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn end(self: &Arc<Self>) {
-        let adapter = self.adapter.lock().take();
+        let owner = self.owner.lock().take();
 
         self.has_ended.store(true, Release);
         self.arrivals.arrive();
@@ -313,7 +328,7 @@ impl PagingEngine {
         if self.watched.is_queued() {
             work::cancel::<_, 0>(self);
         }
-        drop(adapter);
+        drop(owner);
     }
 
     /// A context of the paging process (MEM-73).
@@ -344,67 +359,6 @@ impl PagingEngine {
             told,
             number: 0,
         })
-    }
-
-    /// Fills pages of an allocation with zeros, which are in `to`. False if the processor has to do
-    /// it.
-    ///
-    /// Context: may sleep; locks held as above.
-    pub(super) fn clear(
-        self: &Arc<Self>,
-        allocation: &object::Allocation,
-        (segment, to): (u32, &dyn PageSource),
-        pages: Range<usize>,
-    ) -> bool {
-        let area = self.worker.switches.scratch_pages();
-        let (mut at, end) = bounds(&pages);
-
-        while at < end {
-            let count = Scratch::chunk(area, 1, end.saturating_sub(at));
-
-            if !self.run(allocation, area, (at, count), None, (segment, to)) {
-                return false;
-            }
-            at = at.saturating_add(count);
-        }
-        true
-    }
-
-    /// Copies those of these pages of an allocation that are in both. False if the processor has to
-    /// do it.
-    ///
-    /// Context: as [`PagingEngine::clear`].
-    pub(super) fn copy(
-        self: &Arc<Self>,
-        allocation: &object::Allocation,
-        from: (u32, &dyn PageSource),
-        to: (u32, &dyn PageSource),
-        pages: Range<usize>,
-    ) -> bool {
-        let area = self.worker.switches.scratch_pages();
-        let is_there = |at: u64| {
-            // CAST: it was a usize.
-            let index = at as usize;
-
-            from.1.present(index).is_some() && to.1.present(index).is_some()
-        };
-        let (mut at, end) = bounds(&pages);
-
-        while at < end {
-            let most = Scratch::chunk(area, 2, end.saturating_sub(at));
-            let count = (0..most)
-                .take_while(|further| is_there(at.saturating_add(*further)))
-                .count();
-            // CAST: a usize fits 64 bits.
-            let count = count as u64;
-
-            if count != 0 && !self.run(allocation, area, (at, count), Some(from), to) {
-                return false;
-            }
-            // Without a page that is in both, the next one.
-            at = at.saturating_add(count.max(1));
-        }
-        true
     }
 
     /// Runs a batch: `count` pages from the page `at` of the allocation on.
@@ -593,7 +547,9 @@ impl PagingEngine {
         });
         let done = match submitted {
             Ok(()) => {
-                self.power.wake_for_work();
+                if let Some(owner) = &*self.owner.lock() {
+                    owner.wake_for_work();
+                }
                 self.wait(taker, batch)
             }
             // The adapter is removed.
@@ -650,28 +606,20 @@ impl PagingEngine {
 
     /// The KMD or the OS part has a bug: the adapter is reset.
     fn fails(&self) -> NotDone {
-        if let Some(adapter) = &*self.adapter.lock() {
-            adapter.paging_failed();
+        if let Some(owner) = &*self.owner.lock() {
+            owner.clone().paging_failed();
         }
         NotDone::Failed
     }
 
     /// The paging node has work from now on, which was told before.
+    ///
+    /// LOCK: nobody looks any more after the end, which takes the owner away.
     fn watch(self: &Arc<Self>) {
         if self.watched.begins() {
-            let adapter = self.adapter.lock();
-
-            self.look_after_a_while(&adapter);
-        }
-    }
-
-    /// LOCK: nobody looks any more after the end, which takes the adapter away.
-    fn look_after_a_while(self: &Arc<Self>, adapter: &Option<Arc<Adapter>>) {
-        if let Some(adapter) = adapter {
-            let recovery = &adapter.recovery;
-            let after = msecs_to_jiffies(recovery.look_after_ms());
-
-            recovery.worker.enqueue_delayed::<_, 0>(self.clone(), after);
+            if let Some(owner) = &*self.owner.lock() {
+                owner.look_after_a_while(self.clone());
+            }
         }
     }
 
@@ -732,6 +680,61 @@ impl PagingEngine {
     }
 }
 
+impl PagingNode for PagingEngine {
+    fn clear(
+        self: Arc<Self>,
+        allocation: &object::Allocation,
+        (segment, to): (u32, &dyn PageSource),
+        pages: Range<usize>,
+    ) -> bool {
+        let area = self.worker.switches.scratch_pages();
+        let (mut at, end) = bounds(&pages);
+
+        while at < end {
+            let count = Scratch::chunk(area, 1, end.saturating_sub(at));
+
+            if !self.run(allocation, area, (at, count), None, (segment, to)) {
+                return false;
+            }
+            at = at.saturating_add(count);
+        }
+        true
+    }
+
+    fn copy(
+        self: Arc<Self>,
+        allocation: &object::Allocation,
+        from: (u32, &dyn PageSource),
+        to: (u32, &dyn PageSource),
+        pages: Range<usize>,
+    ) -> bool {
+        let area = self.worker.switches.scratch_pages();
+        let is_there = |at: u64| {
+            // CAST: it was a usize.
+            let index = at as usize;
+
+            from.1.present(index).is_some() && to.1.present(index).is_some()
+        };
+        let (mut at, end) = bounds(&pages);
+
+        while at < end {
+            let most = Scratch::chunk(area, 2, end.saturating_sub(at));
+            let count = (0..most)
+                .take_while(|further| is_there(at.saturating_add(*further)))
+                .count();
+            // CAST: a usize fits 64 bits.
+            let count = count as u64;
+
+            if count != 0 && !self.run(allocation, area, (at, count), Some(from), to) {
+                return false;
+            }
+            // Without a page that is in both, the next one.
+            at = at.saturating_add(count.max(1));
+        }
+        true
+    }
+}
+
 impl WorkItem for PagingEngine {
     type Pointer = Arc<Self>;
 
@@ -739,19 +742,22 @@ impl WorkItem for PagingEngine {
     fn run(this: Arc<Self>) {
         this.watched.look_begins();
 
-        let adapter = this.adapter.lock().clone();
+        let owner = this.owner.lock().clone();
         let since = this.since_ns.load(Relaxed);
 
-        if let Some(adapter) = adapter.filter(|_| since != 0) {
-            if now_ns().saturating_sub(since) >= adapter.recovery.limit_ns() {
-                adapter.engine_hangs(this.node);
+        if let Some(owner) = owner.filter(|_| since != 0) {
+            if now_ns().saturating_sub(since) >= owner.limit_ns() {
+                owner.engine_hangs(this.node);
             }
         }
 
-        let adapter = this.adapter.lock();
+        // LOCK: as in `watch`.
+        let owner = this.owner.lock();
 
         if this.watched.look_ends(|| this.since_ns.load(Relaxed) != 0) {
-            this.look_after_a_while(&adapter);
+            if let Some(owner) = &*owner {
+                owner.look_after_a_while(this.clone());
+            }
         }
     }
 }

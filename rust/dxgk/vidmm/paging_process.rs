@@ -6,8 +6,8 @@
 //! (MEM-73).
 //!
 //! It is there for a paging node, which fills and moves memory by its addresses
-//! (`paging_engine.rs`), and for the fences of a GPU whose context processor wants to see them there
-//! (FEN-119). Their pages are in a permanent part, and stay until their owner lets go of them
+//! (`paging_engine.rs`), and for the fences of a GPU whose context processor wants to see them
+//! there (FEN-119). Their pages are in a permanent part, and stay until their owner lets go of them
 //! (MEM-62). A page with several fences is there once.
 //!
 //! LOCK: `shown` is a mutex, inside `CrossAdapter::links` and outside `AddressSpace::state`. Pages
@@ -118,9 +118,9 @@ pub(super) struct SystemContext<'a> {
 }
 
 impl PagingProcess {
-    /// CreateProcess and CreateDevice, on an adapter with GPU addresses. What it takes is charged to
-    /// no user, and its pages of fence values are counted in `stats`. With `shows_fences` it has a context of its
-    /// own, which gets no work.
+    /// CreateProcess and CreateDevice, on an adapter with GPU addresses. What it takes is charged
+    /// to no user, and its pages of fence values are counted in `stats`. With `shows_fences` it has
+    /// a context of its own, which gets no work.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn new(

@@ -3,8 +3,8 @@
 //! The scratch area of the paging process: addresses that show the memory of one batch after the
 //! other (MEM-61, MEM-67). Where a batch is in it says `logic/paging_scratch.rs`.
 //!
-//! Its page tables are there from the start. An entry is good until a later batch has the page; only
-//! contexts of the paging process could use it meanwhile, which run what the KMD has built and
+//! Its page tables are there from the start. An entry is good until a later batch has the page;
+//! only contexts of the paging process could use it meanwhile, which run what the KMD has built and
 //! nothing else.
 
 use super::address_space::AddressSpace;
@@ -23,9 +23,9 @@ use crate::{
 
 /// Pages of the scratch area that are to show something.
 pub(super) struct Window<'a> {
-    /// The first one.
+    /// Where they begin, in pages.
     pub(super) first: u64,
-    /// How many.
+    /// How many they are.
     pub(super) count: u64,
     /// What they show, for the log.
     pub(super) shows: Shows,

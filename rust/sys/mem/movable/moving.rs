@@ -138,8 +138,8 @@ impl<P: Copy + Send + Unpin> Movable<P> {
         Ok(state.now.pages.clone())
     }
 
-    /// Takes a new page for each old one in `to`, where bytes are copied to, and starts the move. From then
-    /// on nothing can fail.
+    /// Takes a new page for each old one in `to`, where bytes are copied to, and starts the move.
+    /// From then on nothing can fail.
     fn prepare(&self, from: &dyn PageSource, to: Option<&dyn PageSource>) -> Result<(), MoveError> {
         for _ in 0..ROUNDS {
             let mut ready = 0;

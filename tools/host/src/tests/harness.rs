@@ -136,7 +136,8 @@ impl WaitMap for Tree {
     }
 }
 
-/// Those who sleep in memory of their own, which belongs to a [`Wait`]: with the number of the place.
+/// Those who sleep in memory of their own, which belongs to a [`Wait`]: with the number of the
+/// place.
 #[derive(Default)]
 pub(super) struct Sleepers {
     places: Vec<(WaitKey, Arc<Wait>, usize)>,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The scratch area of the paging process, and what is built for the paging node (MEM-66 to MEM-68).
+//! The scratch area of the paging process, and what is built for the paging node (MEM-66 to
+//! MEM-68).
 
 use crate::ddi::paging::{Built, Direction, FillVirtual, PagingBuffer, TransferVirtual};
 use crate::ddi::types::AllocationCookie;

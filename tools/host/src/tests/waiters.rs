@@ -192,15 +192,15 @@ fn fen_30_a_signal_touches_what_it_releases_and_one_more() {
 #[test]
 fn fen_30_a_few_threads_sleep_without_nodes() {
     let fence = Fence::new(0);
-    let sleep = |value| Wait::start_on_stack(All, &[(&fence, value)]);
+    let start = |value| Wait::start_on_stack(All, &[(&fence, value)]);
     let most = MAX_SLEEPERS as u64;
-    let mut waits: Vec<_> = (1..=most + 2).rev().map(sleep).collect();
+    let mut waits: Vec<_> = (1..=most + 2).rev().map(start).collect();
 
     assert_eq!(fence.sleeping(), MAX_SLEEPERS as u32);
     assert_eq!((fence.counted(), fence.queued()), (6, 6));
     assert_eq!(fence.monitored(), 0, "a node");
     assert!(waits[1].cancel());
-    waits.push(sleep(1));
+    waits.push(start(1));
     assert_eq!((fence.sleeping(), fence.counted()), (4, 6));
 
     for value in 1..=most + 2 {
