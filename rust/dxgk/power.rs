@@ -32,7 +32,10 @@ use crate::{
     logic::power::Awake,
     sys::{
         alloc::pin_arc,
-        work, //
+        work::{
+            self,
+            OrderedWorker, //
+        }, //
     }, //
 };
 use kernel::{
@@ -68,6 +71,8 @@ pub(crate) struct Power {
     /// One change at a time, and connections of an adapter that slept.
     #[pin]
     turn: Mutex<()>,
+    /// Wakes it.
+    worker: OrderedWorker,
     #[pin]
     waking: Work<Power>,
     #[pin]
@@ -85,7 +90,7 @@ impl_has_work! {
 impl WorkItem for Power {
     type Pointer = Arc<Self>;
 
-    /// The module's worker: somebody has submitted something.
+    /// Its own worker: somebody has submitted something, and may wait for it in any other one.
     fn run(this: Arc<Self>) {
         // A removed adapter is not needed any more.
         let _removed = this.up();
@@ -117,8 +122,11 @@ impl Power {
         contexts: &Arc<AllContexts>,
         queues: &Arc<Queues>,
     ) -> Result<Arc<Self>, AllocError> {
+        let worker = OrderedWorker::start(c"dxg-power")?;
+
         pin_arc(
             pin_init!(Self {
+                worker,
                 port: port.clone(),
                 contexts: contexts.clone(),
                 queues: queues.clone(),
@@ -203,10 +211,7 @@ impl Power {
         if self.awake.is_awake_for_work() {
             return;
         }
-        if let Some(worker) = work::worker() {
-            // It fails only if it is queued already.
-            let _queued = worker.enqueue::<_, 0>(self.clone()).is_ok();
-        }
+        self.worker.enqueue(self.clone());
     }
 
     /// The engine of a node is about to go to F1: its doorbells are disconnected first. A process

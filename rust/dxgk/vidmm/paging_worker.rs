@@ -2,6 +2,9 @@
 
 //! The worker of the paging queues of an adapter (MEM-14).
 //!
+//! It waits for the paging node of its adapter, which may hang. So it has a work queue of its own,
+//! and keeps neither other adapters nor the module's worker waiting (MEM-112).
+//!
 //! Devices are served one after the other: one operation, then it is the turn of the next device.
 //! So nobody who fills queues delays another device by more than one operation. Which queue of a
 //! device it is says `logic::paging_rules::next_queue`.
@@ -17,7 +20,10 @@ use super::{
 };
 use crate::sys::{
     alloc::pin_arc,
-    work, //
+    work::{
+        self,
+        OrderedWorker, //
+    }, //
 };
 use kernel::{
     alloc::AllocError,
@@ -73,6 +79,8 @@ pub(crate) struct PagingWorker {
     ready: SpinLock<Ready>,
     #[pin]
     work: Work<PagingWorker>,
+    /// Runs it.
+    queue: OrderedWorker,
 }
 
 impl_has_work! {
@@ -82,6 +90,8 @@ impl_has_work! {
 impl PagingWorker {
     /// A worker with nothing to do.
     pub(super) fn new(log: Arc<PagingLog>) -> Result<Arc<Self>, AllocError> {
+        let queue = OrderedWorker::start(c"dxg-paging")?;
+
         pin_arc(
             pin_init!(Self {
                 log,
@@ -96,6 +106,7 @@ impl PagingWorker {
                     "PagingWorker::ready"
                 ),
                 work <- new_work!("PagingWorker::work"),
+                queue,
             }),
             GFP_KERNEL,
         )
@@ -140,8 +151,7 @@ impl PagingWorker {
     }
 
     fn wake(self: &Arc<Self>) {
-        // It fails only if it is queued already.
-        let _queued = work::worker().is_some_and(|worker| worker.enqueue(self.clone()).is_ok());
+        self.queue.enqueue(self.clone());
     }
 
     /// The device whose turn it is, and the memory for its next place.

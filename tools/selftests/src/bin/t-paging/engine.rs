@@ -4,13 +4,13 @@
 
 use opendxg::soft_gpu::Command;
 use opendxg::{Allocation, EvictFlags, ExecutionState};
-use selftests::gpu::{Gpu, PAGE};
+use selftests::gpu::{reaches, Gpu, PAGE};
 use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 use crate::t_paging::log::{names, Log, Record};
-use crate::t_paging::traces::{mapped, resident, FLUSH, TRANSFER, UPDATE, VALID};
+use crate::t_paging::traces::{mapped, resident, FLUSH, MANY, TRANSFER, UPDATE, VALID};
 
 /// Records of one batch.
 const ALLOC: &str = "VA_ALLOC";
@@ -40,6 +40,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("MEM-60 a batch of a node that hangs is done again", hangs)
         .test("MEM-102 a fault of the paging process", faults)
         .test("MEM-60 an adapter that sleeps wakes for a batch", sleeps)
+        .test(
+            "MEM-14 MEM-112 the workers of adapters whose paging nodes hang are in nobody's way",
+            others_go_on,
+        )
         .test(
             "MEM-60 an adapter is removed while its paging node hangs",
             removed,
@@ -426,6 +430,47 @@ fn sleeps() -> TestResult {
     ensure_eq!(soft.get("power_state")?, "D0");
     reads(&allocation, 0..8)?;
     drop((log, allocation, gpu));
+    soft.remove()
+}
+
+/// The worker of each of them waits for its batch. More are there than the module's worker has
+/// threads.
+fn others_go_on() -> TestResult {
+    let hung: Vec<_> = (0..5)
+        .map(|number| {
+            let soft = SoftAdapter::enabled(&format!("paging-hung-{number}"))?;
+            let adapter = soft.open()?;
+            let gpu = Gpu::on(&soft.device()?, 0)?;
+            let log = Log::new(&gpu)?;
+            let allocation = local(&gpu, MANY)?;
+            adapter.soft_gpu_command(Command::HangEngine, PAGING, 0)?;
+            ensure!(resident(&gpu, &allocation)? != 0);
+            Ok((soft, adapter, gpu, log, allocation))
+        })
+        .collect::<TestResult<_>>()?;
+    // As many as can be have begun.
+    eventually("four batches are there", || {
+        let submitted = |log: &Log| log.records(|one| one.what == SUBMIT);
+        let begun = hung
+            .iter()
+            .filter(|(.., log, _)| submitted(log).is_ok_and(|batches| !batches.is_empty()));
+        begun.count() >= 4
+    })?;
+    let soft = SoftAdapter::enabled("paging-awake")?;
+    let gpu = Gpu::on(&soft.device()?, 0)?;
+    let allocation = local(&gpu, MANY)?;
+    write(&allocation, 0..8)?;
+    soft.set("power_state", "D3")?;
+    let value = resident(&gpu, &allocation)?;
+    let reached = reaches(gpu.paging().fence(), value);
+    for (soft, adapter, gpu, log, allocation) in hung {
+        soft.disable()?;
+        drop((allocation, log, gpu, adapter));
+        soft.remove()?;
+    }
+    reached?;
+    reads(&allocation, 0..8)?;
+    drop((allocation, gpu));
     soft.remove()
 }
 
