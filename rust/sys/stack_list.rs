@@ -12,6 +12,8 @@
 use crate::logic::{
     sleepers::{
         Listed,
+        News,
+        SleeperList,
         MAX_SLEEPERS, //
     },
     waiters::WaitKey, //
@@ -209,6 +211,44 @@ impl<T: Send + Sync + 'static> StackList<T> {
             unsafe { place.as_ref() }.listed.let_go();
             return Some(result);
         }
+    }
+}
+
+/// A thread that sleeps, in a place of its stack.
+pub(crate) trait Sleeps: Send + Sync + 'static {
+    /// What wakes it.
+    type Wake;
+
+    /// Tells it the news. What wakes it, if its wait has ended by that.
+    fn tell(&self, news: News) -> Option<Self::Wake>;
+}
+
+impl<T: Sleeps> SleeperList for StackList<T> {
+    type Place<'a> = NewPlace<'a, T>;
+    type Wake = T::Wake;
+
+    fn first(&self) -> Option<WaitKey> {
+        self.first()
+    }
+
+    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
+        self.next(key)
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
+    fn put(&mut self, key: WaitKey, place: Self::Place<'_>) -> bool {
+        self.put(key, place)
+    }
+
+    fn tell(&mut self, key: &WaitKey, news: News) -> Option<Option<T::Wake>> {
+        self.take(key, |sleeper| sleeper.tell(news))
+    }
+
+    fn take(&mut self, key: &WaitKey) -> bool {
+        self.take(key, |_| ()).is_some()
     }
 }
 

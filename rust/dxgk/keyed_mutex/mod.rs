@@ -46,10 +46,7 @@ use crate::{
             Released,
             Taken, //
         },
-        sleepers::{
-            News,
-            SleeperList, //
-        },
+        sleepers::News,
         timeout::Deadline,
         waiters::{
             WaitKey,
@@ -60,8 +57,8 @@ use crate::{
     sys::{
         alloc::pin_arc,
         stack_list::{
-            NewPlace,
             OnStack,
+            Sleeps,
             StackList, //
         },
         task::{
@@ -206,35 +203,13 @@ impl Sleeper {
     }
 }
 
-impl SleeperList for StackList<Sleeper> {
-    type Place<'a> = NewPlace<'a, Sleeper>;
+impl Sleeps for Sleeper {
     type Wake = ARef<Task>;
 
-    fn first(&self) -> Option<WaitKey> {
-        self.first()
-    }
-
-    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
-        self.next(key)
-    }
-
-    fn is_full(&self) -> bool {
-        self.is_full()
-    }
-
-    fn put(&mut self, key: WaitKey, place: Self::Place<'_>) -> bool {
-        self.put(key, place)
-    }
-
-    fn tell(&mut self, key: &WaitKey, _abandoned: News) -> Option<Option<ARef<Task>>> {
-        self.take(key, |sleeper| {
-            sleeper.abandon();
-            Some(sleeper.task.clone())
-        })
-    }
-
-    fn take(&mut self, key: &WaitKey) -> bool {
-        self.take(key, |_| ()).is_some()
+    /// It is abandoned: who gets the mutex is told by [`Sleeper::make_owner`].
+    fn tell(&self, _abandoned: News) -> Option<ARef<Task>> {
+        self.abandon();
+        Some(self.task.clone())
     }
 }
 

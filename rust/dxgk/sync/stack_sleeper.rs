@@ -8,22 +8,15 @@
 use crate::dxgk::stats::next_id;
 use crate::{
     logic::{
-        sleepers::{
-            News,
-            SleeperList, //
-        },
+        sleepers::News,
         wait_set::{
             Mode,
             WaitEnd,
             WaitSet, //
-        },
-        waiters::WaitKey, //
+        }, //
     },
     sys::{
-        stack_list::{
-            NewPlace,
-            StackList, //
-        },
+        stack_list::Sleeps,
         task::sleep,
         trace, //
     }, //
@@ -70,8 +63,19 @@ impl StackWait {
         }
     }
 
+    /// The owner gives up, and is in no fence any more.
+    pub(super) fn cancel(&self) {
+        if self.set.cancel() {
+            trace::wake(self.id, number(WaitEnd::Cancelled));
+        }
+    }
+}
+
+impl Sleeps for StackWait {
+    type Wake = Ended;
+
     /// The news about one element. If that ends the wait it says how.
-    pub(super) fn tell(&self, news: News) -> Option<Ended> {
+    fn tell(&self, news: News) -> Option<Ended> {
         let (is_last, outcome) = match news {
             News::Satisfied => (self.set.satisfy(), WaitEnd::Satisfied),
             News::Orphaned => (self.set.orphan(), WaitEnd::Orphaned),
@@ -82,42 +86,6 @@ impl StackWait {
             outcome,
             task: self.task.clone(),
         })
-    }
-
-    /// The owner gives up, and is in no fence any more.
-    pub(super) fn cancel(&self) {
-        if self.set.cancel() {
-            trace::wake(self.id, number(WaitEnd::Cancelled));
-        }
-    }
-}
-
-impl SleeperList for StackList<StackWait> {
-    type Place<'a> = NewPlace<'a, StackWait>;
-    type Wake = Ended;
-
-    fn first(&self) -> Option<WaitKey> {
-        self.first()
-    }
-
-    fn next(&self, key: &WaitKey) -> Option<WaitKey> {
-        self.next(key)
-    }
-
-    fn is_full(&self) -> bool {
-        self.is_full()
-    }
-
-    fn put(&mut self, key: WaitKey, place: Self::Place<'_>) -> bool {
-        self.put(key, place)
-    }
-
-    fn tell(&mut self, key: &WaitKey, news: News) -> Option<Option<Ended>> {
-        self.take(key, |wait| wait.tell(news))
-    }
-
-    fn take(&mut self, key: &WaitKey) -> bool {
-        self.take(key, |_| ()).is_some()
     }
 }
 

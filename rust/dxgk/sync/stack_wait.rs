@@ -28,7 +28,10 @@ use crate::{
             WaitKey, //
         }, //
     },
-    sys::stack_list::OnStack, //
+    sys::stack_list::{
+        OnStack,
+        Sleeps, //
+    }, //
 };
 use kernel::{
     prelude::*,
