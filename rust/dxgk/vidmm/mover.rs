@@ -18,16 +18,22 @@ use crate::{
         types::Place, //
     },
     dxgk::memory::storage::Storage,
-    logic::paging_log::{
-        Action,
-        Kind, //
+    logic::{
+        moving::STEP,
+        paging_log::{
+            Action,
+            Kind, //
+        }, //
     },
-    sys::mem::{
-        movable::moving::{
-            CopyPages,
-            MoveError, //
+    sys::{
+        mem::{
+            movable::moving::{
+                CopyPages,
+                MoveError, //
+            },
+            pages::PageSource, //
         },
-        pages::PageSource, //
+        work, //
     }, //
 };
 use core::{
@@ -97,21 +103,31 @@ impl Mover {
     ///
     /// Context: may sleep; `AllocationMemory::turn`.
     pub(super) fn clear(&self, local: &LocalPages, home: &dyn PageSource) -> Result {
-        let mut at = 0;
+        let count = local.count();
 
-        // Nobody uses them yet, and `home` loses none.
-        while at < local.count() {
-            let is_missing = home.present(at).is_none();
-            let rest = at..local.count();
-            let count = rest
-                .take_while(|index| home.present(*index).is_none() == is_missing)
-                .count();
-            let end = at.saturating_add(count);
+        for first in (0..count).step_by(STEP) {
+            self.clear_missing(local, home, first..first.saturating_add(STEP).min(count))?;
+            work::breathe();
+        }
+        Ok(())
+    }
 
-            if is_missing {
-                self.clear_pages(local, at..end)?;
-            }
-            at = end;
+    /// The same for some of them. Nobody uses them yet, and `home` loses none.
+    fn clear_missing(
+        &self,
+        local: &LocalPages,
+        home: &dyn PageSource,
+        pages: Range<usize>,
+    ) -> Result {
+        let is_missing = |index: &usize| home.present(*index).is_none();
+        let mut rest = pages;
+
+        while let Some(first) = rest.find(is_missing) {
+            let more = rest.clone().take_while(is_missing).count();
+            let end = rest.start.saturating_add(more);
+
+            self.clear_pages(local, first..end)?;
+            rest = end..rest.end;
         }
         Ok(())
     }
