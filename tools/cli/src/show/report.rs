@@ -80,6 +80,7 @@ fn why(report: &Report) -> &str {
         "queue-hang" => "the work of a queue took too long",
         "engine-hang" => "an engine did not yield",
         "requested" => "a reset was requested",
+        "paging" => "the paging node could not do its work",
         "fault" => "a queue has faulted",
         other => other,
     }
