@@ -287,12 +287,9 @@ impl PagingOwner for Adapter {
     }
 
     fn paging_failed(self: Arc<Self>) {
-        let worker = self.clone();
-
-        worker
-            .recovery
+        self.recovery
             .worker
-            .enqueue_delayed::<_, PAGING_FAILS>(self, 0);
+            .enqueue_delayed::<_, PAGING_FAILS>(self.clone(), 0);
     }
 
     fn wake_for_work(&self) {

@@ -142,7 +142,7 @@ pub(crate) trait PagingOwner: Send + Sync {
 }
 
 /// What the KMD tells about one context of the paging process.
-struct Told {
+struct TakerState {
     /// The last submission that has completed.
     completed: Atomic<u64>,
     /// Nothing of it completes any more.
@@ -156,7 +156,7 @@ struct Told {
     arrivals: Arc<Arrivals>,
 }
 
-impl QueueCallbacks for Arc<Told> {
+impl QueueCallbacks for Arc<TakerState> {
     fn completed(&self, _: &DeviceInterrupt, number: u64) {
         // ORDERING: release: who sees the number sees what the commands have stored.
         self.completed.store(number, Release);
@@ -189,7 +189,7 @@ impl QueueCallbacks for Arc<Told> {
 struct Taker {
     id: u64,
     context: SpaceContext,
-    told: Arc<Told>,
+    told: Arc<TakerState>,
     /// The number of the last submission.
     number: u64,
 }
@@ -334,7 +334,7 @@ impl PagingEngine {
     /// A context of the paging process (MEM-73).
     fn new_taker(&self) -> DxgResult<Taker> {
         let suspension = self.process.space.suspension()?;
-        let told = Told {
+        let told = TakerState {
             completed: Atomic::new(0),
             is_lost: AtomicFlag::new(false),
             has_faulted: AtomicFlag::new(false),
@@ -748,6 +748,8 @@ impl WorkItem for PagingEngine {
         if let Some(owner) = owner.filter(|_| since != 0) {
             if now_ns().saturating_sub(since) >= owner.limit_ns() {
                 owner.engine_hangs(this.node);
+                // It may have been the work of others: this one has its whole time from here on.
+                let _same = this.since_ns.cmpxchg(since, now_ns(), Relaxed);
             }
         }
 
