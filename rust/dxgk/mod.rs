@@ -39,7 +39,6 @@ pub(crate) mod gpu_process;
 pub(crate) mod handle;
 pub(crate) mod hw_queue;
 pub(crate) mod info;
-pub(crate) mod inline_vec;
 pub(crate) mod keyed_mutex;
 pub(crate) mod kmd_log;
 pub(crate) mod memory;

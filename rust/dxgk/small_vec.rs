@@ -10,6 +10,9 @@ use kernel::{
     prelude::*, //
 };
 
+/// A list whose only element is where it is, because most calls name one object.
+pub(crate) type InlineVec<T> = SmallVec<T, 1>;
+
 /// A list that takes memory for more than `N` elements.
 pub(crate) enum SmallVec<T, const N: usize> {
     /// Room for `N`.
@@ -19,10 +22,15 @@ pub(crate) enum SmallVec<T, const N: usize> {
 }
 
 impl<T, const N: usize> SmallVec<T, N> {
+    /// An empty list with room for `N`.
+    pub(crate) const fn new() -> Self {
+        Self::Few(ArrayVec::new())
+    }
+
     /// An empty list with room for `count`. May sleep if these are more than `N`.
     pub(crate) fn with_capacity(count: usize) -> Result<Self, AllocError> {
         Ok(match count <= N {
-            true => Self::Few(ArrayVec::new()),
+            true => Self::new(),
             false => Self::Many(KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?),
         })
     }
@@ -36,6 +44,14 @@ impl<T, const N: usize> SmallVec<T, N> {
             Self::Many(many) => {
                 let _room = many.push_within_capacity(element);
             }
+        }
+    }
+
+    /// Takes the last element out.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        match self {
+            Self::Few(few) => few.pop(),
+            Self::Many(many) => many.pop(),
         }
     }
 }

@@ -9,11 +9,11 @@ use super::call::{
 use crate::{
     dxgk::{
         adapter::Adapter,
-        inline_vec::InlineVec,
         sched::{
             new_item::NewItem,
             queue::Queue, //
         }, //
+        small_vec::InlineVec,
     },
     error::{
         DxgResult,

@@ -38,6 +38,17 @@ impl<T, const N: usize> ArrayVec<T, N> {
         Ok(())
     }
 
+    /// Takes the last element out.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let last = self.len.checked_sub(1)?;
+        let place = self.places.get(last)?;
+
+        // INVARIANT: the last one is not initialised any more.
+        self.len = last;
+        // SAFETY: It was initialised, and nobody uses it after this.
+        Some(unsafe { place.assume_init_read() })
+    }
+
     /// The elements.
     pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: By the invariant so many are initialised.

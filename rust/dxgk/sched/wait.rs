@@ -13,7 +13,7 @@ use super::{
     callbacks::Kick,
     snapshot::Blocked, //
 };
-use crate::dxgk::inline_vec::InlineVec;
+use crate::dxgk::small_vec::InlineVec;
 use crate::dxgk::sync::{
     cpu_wait::{
         Element,

@@ -31,7 +31,7 @@ use super::{
         WakeThread, //
     }, //
 };
-use crate::dxgk::inline_vec::InlineVec;
+use crate::dxgk::small_vec::InlineVec;
 use crate::{
     error::{
         DxgError,

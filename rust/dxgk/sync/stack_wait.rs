@@ -18,7 +18,7 @@ use super::{
     waiter::Waiter,
     wake::WakeThread, //
 };
-use crate::dxgk::inline_vec::InlineVec;
+use crate::dxgk::small_vec::InlineVec;
 use crate::{
     logic::{
         sleepers::News,

@@ -22,7 +22,7 @@ use super::{
     wake::Wake, //
 };
 use crate::dxgk::{
-    inline_vec::InlineVec,
+    small_vec::InlineVec,
     stats::next_id, //
 };
 use crate::{
