@@ -130,6 +130,8 @@ bool dxg_is_alone(void);
 void dxg_thread_wait(struct wait_queue_head *wq, const atomic_t *word, const s64 *deadline);
 struct workqueue_struct *dxg_workqueue(const char *name);
 struct workqueue_struct *dxg_ordered_workqueue(const char *name);
+void dxg_wait_for_zero(atomic_t *count);
+void dxg_count_down(atomic_t *count);
 bool dxg_caller_may_raise_priority(void);
 bool dxg_caller_may_administrate(void);
 

@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 #include <linux/wait.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
 #include "helpers.h"
@@ -209,6 +210,19 @@ struct workqueue_struct *dxg_workqueue(const char *name)
 struct workqueue_struct *dxg_ordered_workqueue(const char *name)
 {
 	return alloc_ordered_workqueue("%s", WQ_MEM_RECLAIM, name);
+}
+
+/* Waits until a counter is zero that dxg_count_down() counts down. */
+void dxg_wait_for_zero(atomic_t *count)
+{
+	wait_var_event(count, !atomic_read_acquire(count));
+}
+
+/* Whoever waits may free the counter at once, so after the last its address is only a name. */
+void dxg_count_down(atomic_t *count)
+{
+	if (atomic_dec_and_test(count))
+		wake_up_var(count);
 }
 
 /* Whether the caller may make its work go before that of other processes. */

@@ -237,6 +237,8 @@ unsafe extern "C" {
     );
     pub fn dxg_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
     pub fn dxg_ordered_workqueue(name: *const kernel::ffi::c_char) -> *mut workqueue_struct;
+    pub fn dxg_wait_for_zero(count: *mut atomic_t);
+    pub fn dxg_count_down(count: *mut atomic_t);
     pub fn dxg_caller_may_raise_priority() -> bool;
     pub fn dxg_caller_may_administrate() -> bool;
     pub fn dxg_total_pages() -> kernel::ffi::c_ulonglong;

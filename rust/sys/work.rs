@@ -26,6 +26,7 @@ use kernel::{
         atomic::{
             Acquire,
             Atomic,
+            Relaxed,
             Release, //
         },
         Arc, //
@@ -44,9 +45,13 @@ use kernel::{
 /// queues something runs only while the worker is there, which is made first and goes last.
 static QUEUE: Atomic<*mut bindings::workqueue_struct> = Atomic::new(ptr::null_mut());
 
-/// Owns the work queue. Dropping it finishes what is queued.
+/// How many work queues of [`OrderedWorker`]s exist. The last work of one may drop the owner of its
+/// worker, and so queue the end of the queue in the module's worker.
+static ORDERED: Atomic<i32> = Atomic::new(0);
+
+/// Owns the work queue. Dropping it finishes what is queued here and in [`OrderedWorker`]s.
 ///
-/// Context of the drop: may sleep; the end of the module, when nothing more is queued.
+/// Context of the drop: may sleep; the end of the module, when nothing else queues anything.
 pub(crate) struct Worker(NonNull<bindings::workqueue_struct>);
 
 // SAFETY: Work queues may be used from any thread.
@@ -68,6 +73,9 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        // The work of other queues may queue something here, which a queue that drains refuses.
+        // SAFETY: The counter is static, and changes by atomic operations only.
+        unsafe { ffi::dxg_wait_for_zero(ORDERED.as_ptr().cast()) };
         // Queued work may queue more, so the queue must still be found here.
         // SAFETY: Owned, and nobody else queues anything any more.
         unsafe { bindings::drain_workqueue(self.0.as_ptr()) };
@@ -119,8 +127,13 @@ impl WorkItem for OrderedQueue {
 #[pinned_drop]
 impl PinnedDrop for OrderedQueue {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Owned, and nobody queues anything any more, or waits in it for this.
-        unsafe { bindings::destroy_workqueue(self.queue.as_ptr()) }
+        // SAFETY: Owned, and nobody queues anything any more, or waits in it for this. This counts
+        // down what counted the queue when it was made; the module's worker, which drops this, is
+        // there until its work has returned.
+        unsafe {
+            bindings::destroy_workqueue(self.queue.as_ptr());
+            ffi::dxg_count_down(ORDERED.as_ptr().cast())
+        }
     }
 }
 
@@ -144,6 +157,7 @@ impl OrderedWorker {
             unsafe { bindings::destroy_workqueue(queue.as_ptr()) }
         })?;
 
+        ORDERED.fetch_add(1, Relaxed);
         Ok(Self(Some(ordered)))
     }
 

@@ -34,6 +34,8 @@ pub const PAGE: u64 = 4096;
 pub const BLOCK: u64 = 65536;
 /// The node that copies, the one that computes, and the one that draws.
 pub const NODES: [u32; 3] = [0, 1, 2];
+/// The node that fills and moves memory for the OS part.
+pub const PAGING_NODE: u32 = 3;
 
 /// Rights to read and write.
 pub const READ_WRITE: GpuProtection = GpuProtection::WRITE;

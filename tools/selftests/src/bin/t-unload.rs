@@ -9,13 +9,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use opendxg::raw::Argument;
+use opendxg::soft_gpu::Command;
 use opendxg::uapi::*;
 use opendxg::{Access, Dxg, FencePoint, NtHandle, ResidentFlags};
 use rustix::io::Errno;
 use selftests::call::succeeds;
 use selftests::child::{Child, Gate};
 use selftests::dma_buf::Vgem;
-use selftests::gpu::{Gpu, NODES, PAGE};
+use selftests::gpu::{Gpu, NODES, PAGE, PAGING_NODE};
 use selftests::hog::Hog;
 use selftests::paging_log::PagingLog;
 use selftests::region::Region;
@@ -242,6 +243,41 @@ fn held_worker(parameters: &str) -> TestResult {
     is_free(parameters)
 }
 
+/// Batches that hang in the paging nodes of adapters when their process is killed: the workers of
+/// the adapters end them while the module goes. Others of these tests run without resets.
+fn hanging_paging_nodes(parameters: &str) -> TestResult {
+    let reload = |parameters: &str| {
+        eventually("the module can be taken out", || module::unload().is_ok())?;
+        module::load(parameters)?;
+        eventually("the node is there", || Dxg::open().is_ok())
+    };
+    let with_resets = format!("{parameters} tdr_delay_ms=1000");
+    reload(&with_resets)?;
+    for _ in 0..rounds(3) {
+        let ready = Gate::new()?;
+        let child = Child::spawn(|| {
+            let gpu = Gpu::new()?;
+            let adapter = gpu.device().adapter();
+            let log = PagingLog::of(adapter)?;
+            log.control("start")?;
+            let allocation = gpu.allocate(2048 * PAGE)?;
+            adapter.soft_gpu_command(Command::HangEngine, PAGING_NODE, 0)?;
+            let flags = ResidentFlags::empty();
+            let value = gpu.paging().make_resident(&[&allocation], flags)?.value()?;
+            ensure!(value != 0);
+            ready.open()?;
+            loop {
+                std::thread::park();
+            }
+        })?;
+        ready.wait_for_child(&child)?;
+        is_pinned()?;
+        child.kill()?;
+        reload(&with_resets)?;
+    }
+    reload(parameters)
+}
+
 /// The administrator may say who opens the node.
 fn node_mode(parameters: &str) -> TestResult {
     use std::os::unix::fs::PermissionsExt;
@@ -283,6 +319,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         "the module goes right after its users were killed, again and again",
         "GPU-114 the module stays while engines work, and goes after the end of the process",
         "MEM-107 the module goes although root holds a paging worker",
+        "MEM-60 MEM-14 the module goes although paging nodes hang",
     ];
     if !module::is_replaceable() {
         let reason = "needs root and the module file of tools/vm/run";
@@ -309,6 +346,7 @@ fn outcomes() -> Vec<(&'static str, TestResult)> {
         busy(&parameters),
         engines(&parameters),
         held_worker(&parameters),
+        hanging_paging_nodes(&parameters),
     ];
     names.into_iter().zip(outcomes).collect()
 }

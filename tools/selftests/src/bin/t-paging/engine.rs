@@ -4,7 +4,7 @@
 
 use opendxg::soft_gpu::Command;
 use opendxg::{Allocation, EvictFlags, ExecutionState};
-use selftests::gpu::{reaches, Gpu, PAGE};
+use selftests::gpu::{reaches, Gpu, PAGE, PAGING_NODE};
 use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, Suite, TestResult};
@@ -21,8 +21,6 @@ const COMPLETE: &str = "COMPLETE";
 /// Directions of a TransferVirtual.
 const FROM_SEGMENT: u64 = 0x40;
 const TO_SEGMENT: u64 = 0x80;
-/// The node that does it.
-const PAGING: u32 = 3;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -369,7 +367,7 @@ fn hangs() -> TestResult {
     let log = Log::new(&gpu)?;
     let allocation = local(&gpu, 8)?;
     write(&allocation, 0..8)?;
-    adapter.soft_gpu_command(Command::HangEngine, PAGING, 0)?;
+    adapter.soft_gpu_command(Command::HangEngine, PAGING_NODE, 0)?;
     let own = come(&gpu, &log, &allocation)?;
     let submits: Vec<_> = own.iter().filter(|one| one.what == SUBMIT).collect();
     let done: Vec<_> = own.iter().filter(|one| one.what == COMPLETE).collect();
@@ -443,7 +441,7 @@ fn others_go_on() -> TestResult {
             let gpu = Gpu::on(&soft.device()?, 0)?;
             let log = Log::new(&gpu)?;
             let allocation = local(&gpu, MANY)?;
-            adapter.soft_gpu_command(Command::HangEngine, PAGING, 0)?;
+            adapter.soft_gpu_command(Command::HangEngine, PAGING_NODE, 0)?;
             ensure!(resident(&gpu, &allocation)? != 0);
             Ok((soft, adapter, gpu, log, allocation))
         })
@@ -482,7 +480,7 @@ fn removed() -> TestResult {
     let allocation = local(&gpu, 8)?;
     write(&allocation, 0..8)?;
     let log = Log::new(&gpu)?;
-    adapter.soft_gpu_command(Command::HangEngine, PAGING, 0)?;
+    adapter.soft_gpu_command(Command::HangEngine, PAGING_NODE, 0)?;
     std::thread::scope(|scope| -> TestResult {
         let waits = scope.spawn(|| resident(&gpu, &allocation));
         eventually("a batch is there", || {
