@@ -117,6 +117,67 @@ void dxg_trace_log_lost(u64 queue, u64 count)
 	trace_dxg_log_lost(queue, count);
 }
 
+atomic_t dxg_paging_followers = ATOMIC_INIT(0);
+
+int dxg_trace_paging_begin(void)
+{
+	atomic_inc(&dxg_paging_followers);
+	return 0;
+}
+
+void dxg_trace_paging_end(void)
+{
+	atomic_dec(&dxg_paging_followers);
+}
+
+void dxg_trace_paging(enum dxg_paging_event_number number, const struct dxg_paging_event *event)
+{
+	switch (number) {
+	case DXG_PAGING_MAKE_RESIDENT:
+		trace_dxg_make_resident(event);
+		break;
+	case DXG_PAGING_EVICT:
+		trace_dxg_evict(event);
+		break;
+	case DXG_PAGING_PAGE_OP_BUILD:
+		trace_dxg_page_op_build(event);
+		break;
+	case DXG_PAGING_PAGE_OP_SUBMIT:
+		trace_dxg_page_op_submit(event);
+		break;
+	case DXG_PAGING_PAGE_OP_DONE:
+		trace_dxg_page_op_done(event);
+		break;
+	case DXG_PAGING_PT_UPDATE:
+		trace_dxg_pt_update(event);
+		break;
+	case DXG_PAGING_TLB_FLUSH:
+		trace_dxg_tlb_flush(event);
+		break;
+	case DXG_PAGING_MOVE:
+		trace_dxg_move(event);
+		break;
+	case DXG_PAGING_OFFER:
+		trace_dxg_offer(event);
+		break;
+	case DXG_PAGING_RECLAIM:
+		trace_dxg_reclaim(event);
+		break;
+	case DXG_PAGING_DISCARD:
+		trace_dxg_discard(event);
+		break;
+	case DXG_PAGING_BUDGET_CHANGE:
+		trace_dxg_budget_change(event);
+		break;
+	case DXG_PAGING_TRIM:
+		trace_dxg_trim(event);
+		break;
+	case DXG_PAGING_PAGE_FAULT:
+		trace_dxg_page_fault(event);
+		break;
+	}
+}
+
 bool dxg_trace_logs_are_on(void)
 {
 	return trace_dxg_log_entry_enabled();

@@ -303,6 +303,78 @@ TRACE_EVENT(dxg_log_lost,
 	TP_printk("queue=%llu count=%llu", __entry->queue, __entry->count)
 );
 
+/*
+ * What a memory manager does, see struct dxg_paging_event. Who follows paging queues joins the
+ * events by queue and value, those of one change by batch.
+ */
+DECLARE_EVENT_CLASS(dxg_paging,
+	TP_PROTO(const struct dxg_paging_event *event),
+	TP_ARGS(event),
+	TP_STRUCT__entry(
+		__field(u64, adapter)
+		__field(u64, device)
+		__field(u64, queue)
+		__field(u64, value)
+		__field(u64, process)
+		__field(u64, object)
+		__field(u64, batch)
+		__field(u64, start)
+		__field(u64, count)
+		__field(u64, offset)
+		__field(u64, address)
+		__field(u64, size)
+		__field(u32, segment)
+		__field(u32, flags)
+		__field(u32, status)
+	),
+	TP_fast_assign(
+		__entry->adapter = event->adapter;
+		__entry->device = event->device;
+		__entry->queue = event->queue;
+		__entry->value = event->value;
+		__entry->process = event->process;
+		__entry->object = event->object;
+		__entry->batch = event->batch;
+		__entry->start = event->start;
+		__entry->count = event->count;
+		__entry->offset = event->offset;
+		__entry->address = event->address;
+		__entry->size = event->size;
+		__entry->segment = event->segment;
+		__entry->flags = event->flags;
+		__entry->status = event->status;
+	),
+	TP_printk("adapter=%llu device=%llu queue=%llu value=%llu process=%llu object=%llu "
+		  "batch=%llu start=%llu count=%llu offset=%llu address=%llu size=%llu "
+		  "segment=%u flags=%u status=%u",
+		  __entry->adapter, __entry->device, __entry->queue, __entry->value,
+		  __entry->process, __entry->object, __entry->batch, __entry->start,
+		  __entry->count, __entry->offset, __entry->address, __entry->size,
+		  __entry->segment, __entry->flags, __entry->status)
+);
+
+#define DXG_PAGING_EVENT(name)						\
+	DEFINE_EVENT_FN(dxg_paging, name,				\
+		TP_PROTO(const struct dxg_paging_event *event),		\
+		TP_ARGS(event),						\
+		dxg_trace_paging_begin,					\
+		dxg_trace_paging_end)
+
+DXG_PAGING_EVENT(dxg_make_resident);
+DXG_PAGING_EVENT(dxg_evict);
+DXG_PAGING_EVENT(dxg_page_op_build);
+DXG_PAGING_EVENT(dxg_page_op_submit);
+DXG_PAGING_EVENT(dxg_page_op_done);
+DXG_PAGING_EVENT(dxg_pt_update);
+DXG_PAGING_EVENT(dxg_tlb_flush);
+DXG_PAGING_EVENT(dxg_move);
+DXG_PAGING_EVENT(dxg_offer);
+DXG_PAGING_EVENT(dxg_reclaim);
+DXG_PAGING_EVENT(dxg_discard);
+DXG_PAGING_EVENT(dxg_budget_change);
+DXG_PAGING_EVENT(dxg_trim);
+DXG_PAGING_EVENT(dxg_page_fault);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

@@ -41,7 +41,52 @@ bool dxg_trace_logs_will_be_on(void);
  */
 void dxg_trace_listen_for_logs(void (*begins)(void *listener), void *listener);
 
+/* What a memory manager does (MEM-105). */
+enum dxg_paging_event_number {
+	DXG_PAGING_MAKE_RESIDENT,
+	DXG_PAGING_EVICT,
+	DXG_PAGING_PAGE_OP_BUILD,
+	DXG_PAGING_PAGE_OP_SUBMIT,
+	DXG_PAGING_PAGE_OP_DONE,
+	DXG_PAGING_PT_UPDATE,
+	DXG_PAGING_TLB_FLUSH,
+	DXG_PAGING_MOVE,
+	DXG_PAGING_OFFER,
+	DXG_PAGING_RECLAIM,
+	DXG_PAGING_DISCARD,
+	DXG_PAGING_BUDGET_CHANGE,
+	DXG_PAGING_TRIM,
+	DXG_PAGING_PAGE_FAULT,
+};
+
+/* The fields are those of records of the operation log; what is not known is 0. */
+struct dxg_paging_event {
+	u64 adapter;
+	u64 device;
+	u64 queue;
+	u64 value;
+	u64 process;
+	u64 object;
+	u64 batch;
+	u64 start;
+	u64 count;
+	u64 offset;
+	u64 address;
+	u64 size;
+	u32 segment;
+	u32 flags;
+	u32 status;
+	u32 reserved;
+};
+
+/* How many of these events are on, and operation logs. */
+extern atomic_t dxg_paging_followers;
+void dxg_trace_paging(enum dxg_paging_event_number number, const struct dxg_paging_event *event);
+
 #ifndef __BINDGEN__
+/* What the tracer calls before it turns one of them on, and after it has turned it off. */
+int dxg_trace_paging_begin(void);
+void dxg_trace_paging_end(void);
 /* What the tracer calls before it turns dxg_log_entry on, and after it has turned it off. */
 int dxg_trace_logs_begin(void);
 void dxg_trace_logs_end(void);

@@ -357,7 +357,8 @@ impl Adapter {
                     features,
                     native_fences,
                 } = start_rules::ask(&*kmd, &class, &record, &options.overrides)?;
-                let memory = AdapterMemory::new(&caps, native_fences.as_ref(), &*kmd, &class)?;
+                let id = kind.id_of(index);
+                let memory = AdapterMemory::new(id, &caps, native_fences.as_ref(), &*kmd, &class)?;
 
                 (caps, features, native_fences.unwrap_or_default(), memory)
             };

@@ -299,7 +299,7 @@ impl Device {
             },
             GFP_KERNEL_ACCOUNT,
         )?;
-        let paging = DeviceQueues::new(&adapter.memory.worker, process.id)?;
+        let paging = DeviceQueues::new(&adapter.memory.worker, identified.id, process.id)?;
 
         Ok(pin_arc(
             pin_init!(Self {

@@ -202,7 +202,7 @@ pub(crate) struct GpuProcesses {
 impl GpuProcesses {
     /// It uses none.
     pub(crate) fn new(holder: Arc<Holder>) -> Result<Arc<Self>, AllocError> {
-        let offered = IdleList::new()?;
+        let offered = IdleList::new(None)?;
 
         pin_arc(
             pin_init!(Self {

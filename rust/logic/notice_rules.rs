@@ -101,6 +101,11 @@ impl News {
         }
     }
 
+    /// What the stream tells.
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// Things may have changed.
     pub fn look(&mut self, sight: &Sight) {
         if self.kind == Kind::Budget {

@@ -143,6 +143,8 @@ pub struct Action {
     pub operation: Operation,
     /// Operations of one change belong together: the number of the change.
     pub batch: u64,
+    /// The device of the paging queue, or who has called.
+    pub device: u64,
     /// The paging queue.
     pub queue: u64,
     /// The value of a fence: that of the paging queue, unless `object` is another one.
@@ -177,6 +179,57 @@ pub struct Action {
     pub status: u32,
 }
 
+/// The tracepoints of a memory manager (MEM-105).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// D3DKMTMakeResident has its result.
+    MakeResident,
+    /// D3DKMTEvict has its result.
+    Evict,
+    /// BuildPagingBuffer with another operation than those below.
+    PageOpBuild,
+    /// A paging buffer was given to the paging node.
+    PageOpSubmit,
+    /// The paging node is through with it.
+    PageOpDone,
+    /// BuildPagingBuffer with UpdatePageTable.
+    PtUpdate,
+    /// BuildPagingBuffer with FlushTlb.
+    TlbFlush,
+    /// The bytes of an allocation are in another place.
+    Move,
+    /// An allocation was offered.
+    Offer,
+    /// An allocation was reclaimed.
+    Reclaim,
+    /// Bytes that were offered are dropped.
+    Discard,
+    /// A process has reserved another part of its budget.
+    BudgetChange,
+    /// A process is told that it is above its budget, or what its budget is.
+    Trim,
+    /// A GPU address led to no page that may be used so.
+    PageFault,
+}
+
+impl Action {
+    /// The tracepoint that shows this record, if there is one.
+    pub const fn event(&self) -> Option<Event> {
+        Some(match (self.kind, self.operation) {
+            (Kind::Return, Operation::MakeResident) => Event::MakeResident,
+            (Kind::Return, Operation::Evict) => Event::Evict,
+            (Kind::Build, Operation::UpdatePageTable) => Event::PtUpdate,
+            (Kind::Build, Operation::FlushTlb) => Event::TlbFlush,
+            (Kind::Build, _) => Event::PageOpBuild,
+            (Kind::Submit, _) => Event::PageOpSubmit,
+            (Kind::Complete, _) => Event::PageOpDone,
+            (Kind::Discard, _) => Event::Discard,
+            (Kind::Fault, _) => Event::PageFault,
+            _ => return None,
+        })
+    }
+}
+
 /// What was done, when and by whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
@@ -208,8 +261,8 @@ impl Record {
         )?;
         write!(
             f,
-            " batch={} queue={} value={} process={} object={}",
-            action.batch, action.queue, action.value, action.process, action.object
+            " batch={} device={} queue={} value={} process={} object={}",
+            action.batch, action.device, action.queue, action.value, action.process, action.object
         )?;
         write!(
             f,

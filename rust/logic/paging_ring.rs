@@ -19,8 +19,18 @@ pub const KEPT: usize = 4096;
 #[derive(Clone, Copy)]
 struct Served {
     thread: u64,
-    queue: u64,
-    value: u64,
+    by: Serving,
+}
+
+/// An operation of a paging queue.
+#[derive(Clone, Copy)]
+pub struct Serving {
+    /// The device that it is for.
+    pub device: u64,
+    /// Which queue it is in.
+    pub queue: u64,
+    /// The value that its fence shows afterwards.
+    pub value: u64,
 }
 
 /// The last records, in places that are all there before: none, as long as nobody has asked for
@@ -59,12 +69,8 @@ impl<S: DerefMut<Target = [Record]>> Ring<S> {
     }
 
     /// From now on a thread does this operation of a queue: its records say so.
-    pub fn serve(&mut self, thread: u64, queue: u64, value: u64) {
-        self.served = Some(Served {
-            thread,
-            queue,
-            value,
-        });
+    pub fn serve(&mut self, thread: u64, by: Serving) {
+        self.served = Some(Served { thread, by });
     }
 
     /// It does not any more.
@@ -79,19 +85,21 @@ impl<S: DerefMut<Target = [Record]>> Ring<S> {
             .map(|index| index as usize)
     }
 
-    /// Writes a record. Takes no memory and waits for nobody.
+    /// What a thread does, with the operation that it does it for.
+    pub fn complete(&self, thread: u64, mut action: Action) -> Action {
+        match self.served {
+            Some(Served { thread: of, by }) if of == thread && action.queue == 0 => {
+                (action.device, action.queue, action.value) = (by.device, by.queue, by.value);
+            }
+            _ => {}
+        }
+        action
+    }
+
+    /// Writes a record of what is complete. Takes no memory and waits for nobody.
     pub fn write(&mut self, at_ns: u64, thread: u64, action: Action) {
         // OVERFLOW: 2^64 records take longer than any machine runs.
         let number = self.last.wrapping_add(1);
-        let mut action = action;
-
-        if let (0, Some(served)) = (action.queue, self.served) {
-            if served.thread == thread {
-                action.queue = served.queue;
-                action.value = served.value;
-            }
-        }
-
         let place = self.index(number);
 
         if let Some(place) = place.and_then(|index| self.places.get_mut(index)) {
@@ -153,11 +161,21 @@ pub enum Command {
     Buffer(u32),
     /// The next batch of the paging process finds none of its pages.
     Fault,
+    /// The KMD fails at this BuildPagingBuffer for the paging node, counted from the next one.
+    Fail(u32),
+    /// It finds its allocation busy at this one.
+    Busy(u32),
+    /// Allocations get so many pages of each segment.
+    Segment(u32),
+    /// What gives way is chosen by chance.
+    Random,
+    /// What gives way is what has its turn.
+    Ordered,
 }
 
 impl Command {
     /// The longest one, with a newline.
-    pub const MAX: usize = 16;
+    pub const MAX: usize = 19;
 
     /// What a word means, or a word and a number, with a newline or without.
     pub fn parse(words: &[u8]) -> Option<Self> {
@@ -176,6 +194,9 @@ impl Command {
             return match word {
                 "scratch" => Some(Self::Scratch(number)),
                 "buffer" => Some(Self::Buffer(number)),
+                "fail" => Some(Self::Fail(number)),
+                "busy" => Some(Self::Busy(number)),
+                "segment" => Some(Self::Segment(number)),
                 _ => None,
             };
         }
@@ -186,6 +207,8 @@ impl Command {
             "hold" => Some(Self::Hold),
             "release" => Some(Self::Release),
             "fault" => Some(Self::Fault),
+            "random" => Some(Self::Random),
+            "ordered" => Some(Self::Ordered),
             _ => None,
         }
     }

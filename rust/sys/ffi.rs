@@ -74,6 +74,41 @@ pub struct dxg_params {
     pub(crate) tdr_delay_ms: kernel::ffi::c_uint,
     pub(crate) verify_kmd: bool,
 }
+pub const dxg_paging_event_number_DXG_PAGING_MAKE_RESIDENT: dxg_paging_event_number = 0;
+pub const dxg_paging_event_number_DXG_PAGING_EVICT: dxg_paging_event_number = 1;
+pub const dxg_paging_event_number_DXG_PAGING_PAGE_OP_BUILD: dxg_paging_event_number = 2;
+pub const dxg_paging_event_number_DXG_PAGING_PAGE_OP_SUBMIT: dxg_paging_event_number = 3;
+pub const dxg_paging_event_number_DXG_PAGING_PAGE_OP_DONE: dxg_paging_event_number = 4;
+pub const dxg_paging_event_number_DXG_PAGING_PT_UPDATE: dxg_paging_event_number = 5;
+pub const dxg_paging_event_number_DXG_PAGING_TLB_FLUSH: dxg_paging_event_number = 6;
+pub const dxg_paging_event_number_DXG_PAGING_MOVE: dxg_paging_event_number = 7;
+pub const dxg_paging_event_number_DXG_PAGING_OFFER: dxg_paging_event_number = 8;
+pub const dxg_paging_event_number_DXG_PAGING_RECLAIM: dxg_paging_event_number = 9;
+pub const dxg_paging_event_number_DXG_PAGING_DISCARD: dxg_paging_event_number = 10;
+pub const dxg_paging_event_number_DXG_PAGING_BUDGET_CHANGE: dxg_paging_event_number = 11;
+pub const dxg_paging_event_number_DXG_PAGING_TRIM: dxg_paging_event_number = 12;
+pub const dxg_paging_event_number_DXG_PAGING_PAGE_FAULT: dxg_paging_event_number = 13;
+pub type dxg_paging_event_number = kernel::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct dxg_paging_event {
+    pub(crate) adapter: kernel::ffi::c_ulonglong,
+    pub(crate) device: kernel::ffi::c_ulonglong,
+    pub(crate) queue: kernel::ffi::c_ulonglong,
+    pub(crate) value: kernel::ffi::c_ulonglong,
+    pub(crate) process: kernel::ffi::c_ulonglong,
+    pub(crate) object: kernel::ffi::c_ulonglong,
+    pub(crate) batch: kernel::ffi::c_ulonglong,
+    pub(crate) start: kernel::ffi::c_ulonglong,
+    pub(crate) count: kernel::ffi::c_ulonglong,
+    pub(crate) offset: kernel::ffi::c_ulonglong,
+    pub(crate) address: kernel::ffi::c_ulonglong,
+    pub(crate) size: kernel::ffi::c_ulonglong,
+    pub(crate) segment: kernel::ffi::c_uint,
+    pub(crate) flags: kernel::ffi::c_uint,
+    pub(crate) status: kernel::ffi::c_uint,
+    pub(crate) reserved: kernel::ffi::c_uint,
+}
 unsafe extern "C" {
     pub fn dxg_caller(out: *mut dxg_caller);
     pub fn dxg_caller_is_ipc_owner() -> bool;
@@ -431,4 +466,6 @@ unsafe extern "C" {
         begins: ::core::option::Option<unsafe extern "C" fn(listener: *mut kernel::ffi::c_void)>,
         listener: *mut kernel::ffi::c_void,
     );
+    pub static mut dxg_paging_followers: atomic_t;
+    pub fn dxg_trace_paging(number: dxg_paging_event_number, event: *const dxg_paging_event);
 }

@@ -3,10 +3,20 @@
 //! The tracepoints of `trace.h` as safe functions. Ids only, never addresses.
 
 use super::ffi;
+use crate::logic::paging_log::{
+    Action,
+    Event, //
+};
 use core::ptr;
 use kernel::{
     ffi::c_void,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 
 /// An object came into being.
@@ -209,4 +219,60 @@ impl<T: LogsTraced> Drop for LogsListener<T> {
 unsafe extern "C" fn logs_begin<T: LogsTraced>(listener: *mut c_void) {
     // SAFETY: By the requirements of this function.
     unsafe { &*listener.cast::<T>() }.logs_will_be_traced();
+}
+
+/// How many operation logs are on, and how many events that [`paging`] tells.
+pub(crate) fn paging_followers() -> &'static Atomic<i32> {
+    // SAFETY: The counter is static, and everybody changes it by atomic operations only.
+    unsafe { Atomic::from_ptr(&raw mut ffi::dxg_paging_followers.counter) }
+}
+
+/// Whether somebody follows what memory managers do.
+pub(crate) fn paging_is_followed() -> bool {
+    paging_followers().load(Relaxed) != 0
+}
+
+/// What the memory manager of an adapter has done.
+pub(crate) fn paging(adapter: u64, event: Event, action: &Action) {
+    let fields = ffi::dxg_paging_event {
+        adapter,
+        device: action.device,
+        queue: action.queue,
+        value: action.value,
+        process: action.process,
+        object: action.object,
+        batch: action.batch,
+        start: action.start,
+        count: action.count,
+        offset: action.offset,
+        address: action.address,
+        size: action.size,
+        segment: action.segment,
+        flags: action.flags,
+        status: action.status,
+        reserved: 0,
+    };
+
+    // SAFETY: The fields are copied, and it may be called anywhere.
+    unsafe { ffi::dxg_trace_paging(number(event), &fields) }
+}
+
+/// Which tracepoint it is.
+const fn number(event: Event) -> ffi::dxg_paging_event_number {
+    match event {
+        Event::MakeResident => ffi::dxg_paging_event_number_DXG_PAGING_MAKE_RESIDENT,
+        Event::Evict => ffi::dxg_paging_event_number_DXG_PAGING_EVICT,
+        Event::PageOpBuild => ffi::dxg_paging_event_number_DXG_PAGING_PAGE_OP_BUILD,
+        Event::PageOpSubmit => ffi::dxg_paging_event_number_DXG_PAGING_PAGE_OP_SUBMIT,
+        Event::PageOpDone => ffi::dxg_paging_event_number_DXG_PAGING_PAGE_OP_DONE,
+        Event::PtUpdate => ffi::dxg_paging_event_number_DXG_PAGING_PT_UPDATE,
+        Event::TlbFlush => ffi::dxg_paging_event_number_DXG_PAGING_TLB_FLUSH,
+        Event::Move => ffi::dxg_paging_event_number_DXG_PAGING_MOVE,
+        Event::Offer => ffi::dxg_paging_event_number_DXG_PAGING_OFFER,
+        Event::Reclaim => ffi::dxg_paging_event_number_DXG_PAGING_RECLAIM,
+        Event::Discard => ffi::dxg_paging_event_number_DXG_PAGING_DISCARD,
+        Event::BudgetChange => ffi::dxg_paging_event_number_DXG_PAGING_BUDGET_CHANGE,
+        Event::Trim => ffi::dxg_paging_event_number_DXG_PAGING_TRIM,
+        Event::PageFault => ffi::dxg_paging_event_number_DXG_PAGING_PAGE_FAULT,
+    }
 }

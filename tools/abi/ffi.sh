@@ -42,7 +42,7 @@ END
 		--default-visibility crate \
 		--allowlist-function 'dxg_.*' \
 		--allowlist-type 'dxg_.*' \
-		--allowlist-var 'dxg_params' \
+		--allowlist-var 'dxg_(params|paging_followers)' \
 		--no-recursive-allowlist \
 		--merge-extern-blocks \
 		--with-derive-default \

@@ -88,7 +88,7 @@ impl Aperture {
             buddy: Buddy::new(limit, PageSize::Kib4.bytes())
                 .map_err(|_| KmdError::InvalidParameter)?,
             dummy: ValuePage::new().map_err(|_| KmdError::NoMemory)?,
-            idle: IdleList::new().map_err(|_| KmdError::NoMemory)?,
+            idle: IdleList::new(None).map_err(|_| KmdError::NoMemory)?,
             log: log.clone(),
         };
 

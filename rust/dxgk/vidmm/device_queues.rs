@@ -35,6 +35,7 @@ use crate::{
             Action,
             Kind, //
         },
+        paging_ring::Serving,
         paging_rules::{
             next_queue,
             Candidate,
@@ -249,7 +250,9 @@ impl State {
 /// The paging queues of a device.
 #[pin_data]
 pub(crate) struct DeviceQueues {
-    /// The process of the device, in the log.
+    /// The device, in the log.
+    device: u64,
+    /// Who has it, in the log.
     process: u64,
     worker: Arc<PagingWorker>,
     #[pin]
@@ -257,12 +260,17 @@ pub(crate) struct DeviceQueues {
 }
 
 impl DeviceQueues {
-    /// None, of a device of this process on the adapter with this worker.
-    pub(crate) fn new(worker: &Arc<PagingWorker>, process: u64) -> Result<Arc<Self>, AllocError> {
+    /// None, of a device of a process on the adapter with this worker.
+    pub(crate) fn new(
+        worker: &Arc<PagingWorker>,
+        device: u64,
+        process: u64,
+    ) -> Result<Arc<Self>, AllocError> {
         let place = tree_place()?;
 
         pin_arc(
             pin_init!(Self {
+                device,
                 process,
                 worker: worker.clone(),
                 state <- new_spinlock!(
@@ -374,6 +382,7 @@ impl DeviceQueues {
             self.worker.log.write(|| Action {
                 kind,
                 operation,
+                device: self.device,
                 process: self.process,
                 queue: queue.id,
                 value,
@@ -447,13 +456,20 @@ impl Served for DeviceQueues {
         let Left { operation, _charge } = left;
         let log = &self.worker.log;
 
-        log.serve(queue.id, value, || {
+        let serving = Serving {
+            device: self.device,
+            queue: queue.id,
+            value,
+        };
+
+        log.serve(serving, || {
             if !operation.run() {
                 queue.owner.clone().out_of_memory();
             }
         });
         log.write(|| Action {
             kind: Kind::Signal,
+            device: self.device,
             process: self.process,
             queue: queue.id,
             value,

@@ -10,6 +10,7 @@
 //! LOCK: `IdleList::state` is a spinlock and a leaf, inside `AllocationMemory::state`. Nothing is
 //! dropped under it for good.
 
+use super::paging_switches::PagingSwitches;
 use crate::{
     logic::offer_rules::Rank,
     sys::{
@@ -74,6 +75,8 @@ struct State {
     added: u64,
     /// How many were taken out.
     removed: u64,
+    /// How many are there.
+    count: usize,
     /// Bytes of all that is there.
     bytes: u64,
 }
@@ -81,20 +84,26 @@ struct State {
 /// What can give way in one segment or aperture, or of one process.
 #[pin_data]
 pub(crate) struct IdleList {
+    /// What tests want to give way.
+    switches: Option<Arc<PagingSwitches>>,
     #[pin]
     state: SpinLock<State>,
 }
 
 impl IdleList {
     /// Nothing.
-    pub(in crate::dxgk) fn new() -> Result<Arc<Self>, AllocError> {
+    pub(in crate::dxgk) fn new(
+        switches: Option<Arc<PagingSwitches>>,
+    ) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
+                switches,
                 state <- new_spinlock!(
                     State {
                         list: RBTree::new(),
                         added: 0,
                         removed: 0,
+                        count: 0,
                         bytes: 0,
                     },
                     "IdleList::state"
@@ -123,6 +132,7 @@ impl IdleList {
             .list
             .insert(place.0.into_node(key, Entry { what, bytes }));
 
+        state.count = state.count.saturating_add(1);
         state.bytes = state.bytes.saturating_add(bytes);
         key
     }
@@ -135,22 +145,23 @@ impl IdleList {
 
         // OVERFLOW: as above.
         state.removed = state.removed.wrapping_add(1);
+        state.count = state.count.saturating_sub(1);
         state.bytes = state.bytes.saturating_sub(bytes);
         Some(IdlePlace(node.into_reservation()))
     }
 
-    /// Has the one that goes first give its room back; false if there is none.
+    /// Has the one that goes first give its room back, or another one if tests want that; false if
+    /// there is none.
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn make_room(&self) -> bool {
         let first = {
             let state = self.state.lock();
+            let switches = self.switches.as_ref();
+            let turn = switches.map_or(0, |switches| switches.victim(state.count));
+            let victim = state.list.iter().nth(turn);
 
-            state
-                .list
-                .iter()
-                .next()
-                .map(|(_, first)| first.what.clone())
+            victim.map(|(_, victim)| victim.what.clone())
         };
 
         if let Some(first) = &first {

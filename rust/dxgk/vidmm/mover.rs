@@ -22,6 +22,7 @@ use crate::{
         moving::STEP,
         paging_log::{
             Action,
+            Event,
             Kind, //
         }, //
     },
@@ -158,15 +159,19 @@ impl Mover {
         };
 
         storage.move_to(place, pages, &by)?;
+
+        let moved = || Action {
+            kind: Kind::Move,
+            // CAST: a usize fits 64 bits.
+            count: storage.count() as u64,
+            segment: segment_of(place),
+            ..Action::default()
+        };
+
         if !by.is_done.get() {
-            self.log.write(|| Action {
-                kind: Kind::Move,
-                // CAST: a usize fits 64 bits.
-                count: storage.count() as u64,
-                segment: segment_of(place),
-                ..Action::default()
-            });
+            self.log.write(moved);
         }
+        self.log.tell(Event::Move, moved);
         Ok(())
     }
 }

@@ -146,6 +146,9 @@ pub(crate) trait NoticeSource: Send + Sync {
     ///
     /// Context: may sleep, no locks held.
     fn usage(&self) -> Option<(u64, u64)>;
+
+    /// Tells the tracer that the process is told of that.
+    fn trace(&self, kind: Kind, usage: (u64, u64));
 }
 
 /// A stream.
@@ -282,8 +285,6 @@ impl Notice {
             return;
         };
 
-        drop(source);
-
         let pressed = self.notices.pressed.load(Relaxed);
         let sight = Sight {
             now: now_ns(),
@@ -291,11 +292,12 @@ impl Notice {
             budget,
             pressed: (pressed != 0).then_some(pressed),
         };
-        let (is_news, held_back, period) = {
+        let (kind, is_news, held_back, period) = {
             let mut news = self.news.lock();
 
             news.look(&sight);
             (
+                news.kind(),
                 news.peek(sight.now).is_some(),
                 news.held_back(sight.now),
                 news.next_period(sight.now),
@@ -303,8 +305,10 @@ impl Notice {
         };
 
         if is_news {
+            source.trace(kind, (over, budget));
             self.tell();
         }
+        drop(source);
         if let Some(after) = held_back {
             self.look_later::<HELD_BACK>(after);
         }

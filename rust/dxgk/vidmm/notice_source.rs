@@ -15,6 +15,10 @@ use crate::{
     error::DxgResult,
     logic::{
         notice_rules::Kind,
+        paging_log::{
+            Action,
+            Event, //
+        },
         paging_rules::GROUPS, //
     }, //
 };
@@ -26,6 +30,8 @@ use kernel::{
 /// A process on an adapter.
 struct Source {
     adapter: Arc<Adapter>,
+    /// The number of the process.
+    process: u64,
     processes: Arc<GpuProcesses>,
 }
 
@@ -41,6 +47,19 @@ impl NoticeSource for Source {
         let is_local = self.adapter.memory.group_size(0) != 0;
 
         Some((over, budget(usize::from(!is_local))))
+    }
+
+    fn trace(&self, kind: Kind, (over, budget): (u64, u64)) {
+        let (event, size) = match kind {
+            Kind::Trim => (Event::Trim, over),
+            Kind::Budget => (Event::BudgetChange, budget),
+        };
+
+        self.adapter.memory.log.tell(event, || Action {
+            process: self.process,
+            size,
+            ..Action::default()
+        });
     }
 }
 
@@ -59,6 +78,7 @@ impl Process {
         let source = Arc::new(
             Source {
                 adapter: adapter.clone(),
+                process: self.id,
                 processes: self.gpu_processes.clone(),
             },
             GFP_KERNEL_ACCOUNT,

@@ -339,9 +339,7 @@ impl ReclaimedList {
     pub(crate) fn commit(mut self) {
         self.is_done = true;
         for (memory, taken) in self.named.memories.iter().zip(&self.taken) {
-            if taken.result == Reclaimed::Discarded {
-                memory.tell_discarded(self.device);
-            }
+            memory.tell_reclaimed(self.device, taken.result);
         }
     }
 }

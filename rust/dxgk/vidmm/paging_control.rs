@@ -2,7 +2,8 @@
 
 //! The file by which root reads the operation log of an adapter, and controls it, the worker and
 //! the paging node (MEM-104, MEM-107). A word is written to it: `start`, `stop`, `clear`, `hold`,
-//! `release`, `scratch PAGES`, `buffer DWORDS`, `fault`.
+//! `release`, `scratch PAGES`, `buffer DWORDS`, `fault`, `fail N`, `busy N`, `segment PAGES`,
+//! `random`, `ordered`.
 
 use super::paging_worker::PagingWorker;
 use crate::logic::paging_ring::Command;
@@ -51,6 +52,11 @@ fn control(worker: &Arc<PagingWorker>, words: &mut UserSliceReader) -> Result {
         Command::Scratch(pages) => worker.switches.limit_scratch(pages),
         Command::Buffer(dwords) => worker.switches.limit_buffer(dwords),
         Command::Fault => worker.switches.fault_once(),
+        Command::Fail(number) => worker.switches.fail_build(number),
+        Command::Busy(number) => worker.switches.find_busy(number),
+        Command::Segment(pages) => worker.switches.limit_segments(pages),
+        Command::Random => worker.switches.choose_by_chance(true),
+        Command::Ordered => worker.switches.choose_by_chance(false),
     }
     Ok(())
 }

@@ -491,6 +491,9 @@ impl PagingEngine {
             buffer.address = self.buffer_address();
             buffer.begin(self.worker.switches.buffer_dwords());
             self.log_work(batch);
+            if let Some(built) = self.worker.switches.take_build() {
+                return Ok(built);
+            }
             taker
                 .context
                 .build(&class, batch.allocation, &batch.work, buffer)

@@ -4,8 +4,11 @@
 //! in which it does it. `logic/paging_log.rs` has the records; root reads and controls it by
 //! debugfs.
 //!
-//! While it is off it has no memory, and costs one load of a flag. A record takes no memory and
-//! waits for nobody, so that it may be written under spinlocks.
+//! The same shows up as events of the kernel's tracer (MEM-105), and some things only there.
+//!
+//! While nobody follows any adapter, all that costs one load of a counter. A log that was never on
+//! has no memory. A record takes none and waits for nobody, so that it may be written under
+//! spinlocks.
 //!
 //! LOCK: `ring` is a spinlock, a leaf. Nothing is dropped under it.
 
@@ -17,17 +20,20 @@ use crate::{
     logic::{
         paging_log::{
             Action,
+            Event,
             Kind,
             Record, //
         },
         paging_ring::{
             Ring,
+            Serving,
             KEPT, //
         }, //
     },
     sys::{
         alloc::pin_arc,
-        time::now_ns, //
+        time::now_ns,
+        trace, //
     }, //
 };
 use kernel::{
@@ -40,6 +46,7 @@ use kernel::{
         atomic::{
             Atomic,
             AtomicFlag,
+            Full,
             Relaxed, //
         },
         Arc,
@@ -48,8 +55,11 @@ use kernel::{
 };
 
 /// The log of one adapter.
-#[pin_data]
+#[pin_data(PinnedDrop)]
 pub(crate) struct PagingLog {
+    /// The number of the adapter, for the tracer.
+    adapter: u64,
+    /// It is one of `trace::paging_followers()` then.
     is_on: AtomicFlag,
     /// The last number of a change.
     batch: Atomic<u64>,
@@ -58,12 +68,13 @@ pub(crate) struct PagingLog {
 }
 
 impl PagingLog {
-    /// One that is off.
+    /// One that is off, of the adapter with this number.
     ///
     /// Context: may sleep.
-    pub(super) fn new() -> Result<Arc<Self>, AllocError> {
+    pub(super) fn new(adapter: u64) -> Result<Arc<Self>, AllocError> {
         pin_arc(
             pin_init!(Self {
+                adapter,
                 is_on: AtomicFlag::new(false),
                 batch: Atomic::new(0),
                 ring <- new_spinlock!(Ring::new(KVVec::new()), "PagingLog::ring"),
@@ -72,18 +83,42 @@ impl PagingLog {
         )
     }
 
-    /// Writes a record, if the log is on.
+    /// Writes a record, if the log is on, and tells the tracer.
     ///
     /// Context: a task; also under spinlocks.
     pub(super) fn write(&self, action: impl FnOnce() -> Action) {
-        if self.is_on.load(Relaxed) {
-            self.record(action());
+        if trace::paging_is_followed() {
+            let action = action();
+
+            self.record(action, action.event(), true);
+        }
+    }
+
+    /// Tells the tracer of what is no record.
+    ///
+    /// Context: as [`PagingLog::write`].
+    pub(super) fn tell(&self, event: Event, action: impl FnOnce() -> Action) {
+        if trace::paging_is_followed() {
+            self.record(action(), Some(event), false);
         }
     }
 
     #[cold]
-    fn record(&self, action: Action) {
-        self.ring.lock().write(now_ns(), thread(), action);
+    fn record(&self, action: Action, event: Option<Event>, is_record: bool) {
+        let thread = thread();
+        let action = {
+            let mut ring = self.ring.lock();
+            let action = ring.complete(thread, action);
+
+            if is_record && self.is_on.load(Relaxed) {
+                ring.write(now_ns(), thread, action);
+            }
+            action
+        };
+
+        if let Some(event) = event {
+            trace::paging(self.adapter, event, &action);
+        }
     }
 
     /// The work of a context or HW queue has ended by this, if it is a page fault.
@@ -101,24 +136,24 @@ impl PagingLog {
         }
     }
 
-    /// A number for the records of one change; 0 if the log is off.
+    /// A number for the records of one change; 0 if nobody follows.
     pub(super) fn batch(&self) -> u64 {
-        if !self.is_on.load(Relaxed) {
+        if !trace::paging_is_followed() {
             return 0;
         }
         // OVERFLOW: as for the numbers of objects.
         self.batch.fetch_add(1, Relaxed).wrapping_add(1)
     }
 
-    /// Runs this operation of a paging queue: records of the calling thread say so. If the log was
-    /// off at its begin, they do not.
+    /// Runs this operation of a paging queue: records of the calling thread say so. If nobody
+    /// followed at its begin, they do not.
     ///
     /// Context: the worker, which does one operation at a time.
-    pub(super) fn serve(&self, queue: u64, value: u64, operation: impl FnOnce()) {
-        if !self.is_on.load(Relaxed) {
+    pub(super) fn serve(&self, by: Serving, operation: impl FnOnce()) {
+        if !trace::paging_is_followed() {
             return operation();
         }
-        self.ring.lock().serve(thread(), queue, value);
+        self.ring.lock().serve(thread(), by);
         operation();
         self.ring.lock().end_serving();
     }
@@ -136,13 +171,19 @@ impl PagingLog {
             // Another caller was faster.
             drop(unused);
         }
-        self.is_on.store(true, Relaxed);
+        self.set(true);
         Ok(())
     }
 
     /// No records are written any more.
     pub(super) fn stop(&self) {
-        self.is_on.store(false, Relaxed);
+        self.set(false);
+    }
+
+    fn set(&self, is_on: bool) {
+        if self.is_on.xchg(is_on, Full) != is_on {
+            trace::paging_followers().fetch_add(if is_on { 1 } else { -1 }, Relaxed);
+        }
     }
 
     /// Forgets all records.
@@ -170,6 +211,13 @@ impl PagingLog {
             record.show(f)?;
         }
         Ok(())
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for PagingLog {
+    fn drop(self: Pin<&mut Self>) {
+        self.stop();
     }
 }
 
@@ -202,18 +250,23 @@ impl LogAbout {
 
     /// As [`PagingLog::write`].
     pub(super) fn write(&self, action: impl FnOnce() -> Action) {
-        self.log.write(|| {
-            let action = action();
+        self.log.write(|| self.about(action()));
+    }
 
-            Action {
-                process: self.process,
-                object: match action.object {
-                    0 => self.object,
-                    other => other,
-                },
-                ..action
-            }
-        });
+    /// As [`PagingLog::tell`].
+    pub(super) fn tell(&self, event: Event, action: impl FnOnce() -> Action) {
+        self.log.tell(event, || self.about(action()));
+    }
+
+    fn about(&self, action: Action) -> Action {
+        Action {
+            process: self.process,
+            object: match action.object {
+                0 => self.object,
+                other => other,
+            },
+            ..action
+        }
     }
 }
 

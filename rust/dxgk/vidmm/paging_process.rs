@@ -139,7 +139,7 @@ impl PagingProcess {
             on,
             PAGING_PROCESS,
             holder,
-            &IdleList::new()?,
+            &IdleList::new(None)?,
             |addresses| {
                 let process = object::Process::create_system(port, &class, id, addresses)?;
 

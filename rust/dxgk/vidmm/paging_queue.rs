@@ -137,6 +137,7 @@ impl PagingQueue {
         self.device.adapter.memory.log.write(|| Action {
             kind: Kind::Return,
             operation: Logged::MakeResident,
+            device: self.device.id(),
             process: self.device.process.id,
             queue: self.id(),
             value,

@@ -73,8 +73,8 @@ struct Ready {
 pub(crate) struct PagingWorker {
     /// What it does, and others on this adapter.
     pub(super) log: Arc<PagingLog>,
-    /// What tests want of the paging node.
-    pub(super) switches: PagingSwitches,
+    /// What tests want of the memory manager.
+    pub(super) switches: Arc<PagingSwitches>,
     #[pin]
     ready: SpinLock<Ready>,
     #[pin]
@@ -89,13 +89,16 @@ impl_has_work! {
 
 impl PagingWorker {
     /// A worker with nothing to do.
-    pub(super) fn new(log: Arc<PagingLog>) -> Result<Arc<Self>, AllocError> {
+    pub(super) fn new(
+        log: Arc<PagingLog>,
+        switches: Arc<PagingSwitches>,
+    ) -> Result<Arc<Self>, AllocError> {
         let queue = OrderedWorker::start(c"dxg-paging")?;
 
         pin_arc(
             pin_init!(Self {
                 log,
-                switches: PagingSwitches::new(),
+                switches,
                 ready <- new_spinlock!(
                     Ready {
                         devices: RBTree::new(),

@@ -313,6 +313,7 @@ impl Evicted {
         self.device.adapter.memory.log.write(|| Action {
             kind: Kind::Return,
             operation: Logged::Evict,
+            device: self.device.id(),
             process: self.device.process.id,
             // CAST: a usize fits 64 bits.
             count: self.list.len() as u64,

@@ -15,6 +15,7 @@ use super::{
         LogAbout,
         PagingLog, //
     },
+    paging_switches::PagingSwitches,
     paging_worker::PagingWorker,
     reserved::ReservedMemory, //
 };
@@ -85,12 +86,17 @@ pub(crate) struct Segment {
     pub(crate) page_size: PageSize,
     buddy: Buddy,
     memory: SegmentMemory,
+    switches: Arc<PagingSwitches>,
     /// What is in it and could give way.
     pub(super) idle: Arc<IdleList>,
 }
 
 impl Segment {
-    fn new(id: u32, descriptor: &SegmentDescriptor) -> KmdResult<Option<Arc<Self>>> {
+    fn new(
+        id: u32,
+        descriptor: &SegmentDescriptor,
+        switches: &Arc<PagingSwitches>,
+    ) -> KmdResult<Option<Arc<Self>>> {
         let SegmentDescriptor {
             kind: SegmentKind::Memory,
             size,
@@ -118,7 +124,8 @@ impl Segment {
             page_size,
             buddy: Buddy::new(*size, page_size.bytes()).map_err(|_| KmdError::NoMemory)?,
             memory: memory.clone(),
-            idle: IdleList::new().map_err(|_| KmdError::NoMemory)?,
+            switches: switches.clone(),
+            idle: IdleList::new(Some(switches.clone())).map_err(|_| KmdError::NoMemory)?,
         };
 
         Arc::new(segment, GFP_KERNEL)
@@ -126,9 +133,16 @@ impl Segment {
             .map_err(|_| KmdError::NoMemory)
     }
 
-    /// How many bytes are not in use.
-    pub(crate) fn available(&self) -> u64 {
-        self.buddy.available()
+    /// How many bytes are in use.
+    pub(super) fn used(&self) -> u64 {
+        self.size.saturating_sub(self.buddy.available())
+    }
+
+    /// How many bytes allocations can have besides.
+    pub(super) fn available(&self) -> u64 {
+        self.switches
+            .segment_bytes(self.size)
+            .saturating_sub(self.used())
     }
 
     /// Takes so many pages, whose bytes may be those of an earlier owner: ENOSPC if there are not
@@ -141,9 +155,14 @@ impl Segment {
         layout: Layout,
         log: &LogAbout,
     ) -> Result<Arc<LocalPages>> {
-        let size = count.checked_mul(PAGE_SIZE).ok_or(ENOSPC)?;
         // CAST: a usize fits 64 bits.
-        let blocks = self.buddy.take(size as u64, layout)?;
+        let size = count.checked_mul(PAGE_SIZE).ok_or(ENOSPC)? as u64;
+
+        if size > self.available() {
+            return Err(ENOSPC);
+        }
+
+        let blocks = self.buddy.take(size, layout)?;
         let mut extents = KVVec::new();
 
         if layout.contiguous {
@@ -323,10 +342,12 @@ pub(crate) struct AdapterMemory {
 
 impl AdapterMemory {
     /// What the KMD says that its adapter has, and where it wants its native fences, if it has any.
-    /// InvalidParameter if that makes no sense, so that it does not start.
+    /// InvalidParameter if that makes no sense, so that it does not start. `id` is the number of
+    /// the adapter.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
+        id: u64,
         caps: &DriverCaps,
         native_fences: Option<&NativeFenceCaps>,
         kmd: &dyn Kmd,
@@ -347,7 +368,8 @@ impl AdapterMemory {
 
         kmd.query_adapter_info(class, AdapterQuery::Segments(&mut reported));
 
-        let log = PagingLog::new().map_err(|_| KmdError::NoMemory)?;
+        let log = PagingLog::new(id).map_err(|_| KmdError::NoMemory)?;
+        let switches = PagingSwitches::new().map_err(|_| KmdError::NoMemory)?;
         let mut aperture = None;
         let mut own = KVec::new();
 
@@ -359,7 +381,7 @@ impl AdapterMemory {
             {
                 return Err(KmdError::InvalidParameter);
             }
-            if let Some(segment) = Segment::new(id, descriptor)? {
+            if let Some(segment) = Segment::new(id, descriptor, &switches)? {
                 own.push(segment, GFP_KERNEL)
                     .map_err(|_| KmdError::NoMemory)?;
             }
@@ -379,7 +401,7 @@ impl AdapterMemory {
             },
             reserved: ReservedMemory::new(&notices).map_err(|_| KmdError::NoMemory)?,
             notices,
-            worker: PagingWorker::new(log.clone()).map_err(|_| KmdError::NoMemory)?,
+            worker: PagingWorker::new(log.clone(), switches).map_err(|_| KmdError::NoMemory)?,
             log,
         })
     }

@@ -324,6 +324,7 @@ impl UpdateQueue {
                 let wait = Action {
                     kind: Kind::Wait,
                     operation: Operation::UpdateGpuVirtualAddress,
+                    device: queued.device.id(),
                     process: queued.device.process.id,
                     object: queued.fence.header.id(),
                     value: queued.done.wrapping_sub(1),
@@ -399,6 +400,7 @@ impl Queued {
         self.device.adapter.memory.log.write(|| Action {
             kind: Kind::Signal,
             operation: Operation::UpdateGpuVirtualAddress,
+            device: self.device.id(),
             process: self.device.process.id,
             object: self.fence.header.id(),
             value: self.done,

@@ -18,7 +18,13 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::paging_rules, //
+    logic::{
+        paging_log::{
+            Action,
+            Event, //
+        },
+        paging_rules, //
+    }, //
 };
 
 /// Memory of a budget group, as a process may use it; in bytes.
@@ -66,7 +72,15 @@ impl Process {
             &adapter.memory.reserved,
             (group, adapter.memory.group_size(group)),
             bytes,
-        )
+        )?;
+        adapter.memory.log.tell(Event::BudgetChange, || Action {
+            process: self.id,
+            size: bytes,
+            // CAST: there are two groups.
+            flags: group as u32,
+            ..Action::default()
+        });
+        Ok(())
     }
 
     /// How much of the segment at a place it may use, and uses. That is known by group, so the
@@ -117,7 +131,7 @@ impl Adapter {
             .ok_or(Status::INVALID_PARAMETER)?;
         let is_aperture = descriptor.kind == SegmentKind::Aperture;
         let used = match self.memory.segment(id) {
-            Some(segment) => segment.size.saturating_sub(segment.available()),
+            Some(segment) => segment.used(),
             None if self.memory.aperture.id == id => self.memory.aperture.used(),
             None => 0,
         };

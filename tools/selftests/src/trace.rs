@@ -63,6 +63,23 @@ struct Trace(PathBuf);
 const EVENTS: &str = "events/dxg/enable";
 /// Every entry of a KMD, which a verifier tells besides.
 const KMD: &str = "events/dxg/dxg_kmd/enable";
+/// What the memory manager does.
+pub const MEMORY: [&str; 14] = [
+    "dxg_make_resident",
+    "dxg_evict",
+    "dxg_page_op_build",
+    "dxg_page_op_submit",
+    "dxg_page_op_done",
+    "dxg_pt_update",
+    "dxg_tlb_flush",
+    "dxg_move",
+    "dxg_offer",
+    "dxg_reclaim",
+    "dxg_discard",
+    "dxg_budget_change",
+    "dxg_trim",
+    "dxg_page_fault",
+];
 
 impl Trace {
     fn new() -> TestResult<Self> {
@@ -80,6 +97,12 @@ impl Trace {
         Ok(write(self.0.join(events), if on { "1" } else { "0" })?)
     }
 
+    /// Turns the events of the memory manager on or off.
+    fn set_memory(&self, on: bool) -> TestResult {
+        let file = |name| format!("events/dxg/{name}/enable");
+        MEMORY.iter().try_for_each(|name| self.set(&file(name), on))
+    }
+
     /// What was recorded.
     fn stop(self) -> TestResult<Vec<Event>> {
         self.set(EVENTS, false)?;
@@ -95,19 +118,22 @@ impl Drop for Trace {
     }
 }
 
-/// Everything that `work` causes, but for the calls of a KMD.
+/// Everything that `work` causes, but for the calls of a KMD and what becomes of memory.
 pub fn traced(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
     let trace = Trace::new()?;
     trace.set(EVENTS, true)?;
     trace.set(KMD, false)?;
+    trace.set_memory(false)?;
     work()?;
     trace.stop()
 }
 
-/// Everything that `work` causes, with the calls of KMDs where there is a verifier.
+/// Everything that `work` causes but for what becomes of memory, with the calls of KMDs where there
+/// is a verifier.
 pub fn traced_all(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
     let trace = Trace::new()?;
     trace.set(EVENTS, true)?;
+    trace.set_memory(false)?;
     work()?;
     trace.stop()
 }
@@ -116,6 +142,14 @@ pub fn traced_all(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
 pub fn traced_kmd(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
     let trace = Trace::new()?;
     trace.set(KMD, true)?;
+    work()?;
+    trace.stop()
+}
+
+/// What becomes of memory by `work`.
+pub fn traced_memory(work: impl FnOnce() -> TestResult) -> TestResult<Vec<Event>> {
+    let trace = Trace::new()?;
+    trace.set_memory(true)?;
     work()?;
     trace.stop()
 }

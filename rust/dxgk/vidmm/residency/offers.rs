@@ -47,6 +47,7 @@ use crate::{
         },
         paging_log::{
             Action,
+            Event,
             Kind, //
         },
         users::Users, //
@@ -272,6 +273,17 @@ impl AllocationMemory {
         let _before = state.users.set_offer(device, Some(offer));
 
         self.relist(&mut state);
+        drop(state);
+        self.trace(Event::Offer, device, 0);
+    }
+
+    fn trace(&self, event: Event, device: u64, status: u32) {
+        self.mover.log.tell(event, || Action {
+            device,
+            size: self.size(),
+            status,
+            ..Action::default()
+        });
     }
 
     /// The work is done that was queued before the call with this number.
@@ -321,11 +333,14 @@ impl AllocationMemory {
         self.relist(&mut state);
     }
 
-    /// The device knows what has become of the bytes.
+    /// The device has it back, and knows what has become of the bytes.
     ///
     /// Context: may sleep, no locks held.
-    pub(in crate::dxgk::vidmm) fn tell_discarded(&self, device: u64) {
-        self.state.lock().users.tell_discarded(device);
+    pub(in crate::dxgk::vidmm) fn tell_reclaimed(&self, device: u64, result: Reclaimed) {
+        if result == Reclaimed::Discarded {
+            self.state.lock().users.tell_discarded(device);
+        }
+        self.trace(Event::Reclaim, device, result.code());
     }
 
     /// Whether somebody wants it to be resident, and it is not.

@@ -3,8 +3,8 @@
 //! The operation log of the memory manager (MEM-103, MEM-104, MEM-107).
 
 use crate::logic::{
-    paging_log::{Action, Kind, Operation, Record, INITIAL_UPDATE, REPEAT},
-    paging_ring::{Command, Ring},
+    paging_log::{Action, Event, Kind, Operation, Record, INITIAL_UPDATE, REPEAT},
+    paging_ring::{Command, Ring, Serving},
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -80,17 +80,26 @@ fn mem_103_records_of_the_worker_name_the_operation_that_it_does() {
         value: 4,
         ..Action::default()
     };
-    ring.serve(100, 8, 9);
-    ring.write(0, 100, Action::default());
-    ring.write(0, 101, Action::default());
-    ring.write(0, 100, named);
+    let serving = Serving {
+        device: 7,
+        queue: 8,
+        value: 9,
+    };
+    let write = |ring: &mut Ring<_>, thread, action| {
+        let action = ring.complete(thread, action);
+        ring.write(0, thread, action);
+    };
+    ring.serve(100, serving);
+    write(&mut ring, 100, Action::default());
+    write(&mut ring, 101, Action::default());
+    write(&mut ring, 100, named);
     ring.end_serving();
-    ring.write(0, 100, Action::default());
+    write(&mut ring, 100, Action::default());
     let queues: Vec<_> = (0..4)
         .map(|number| ring.after(number).unwrap().action)
-        .map(|action| (action.queue, action.value))
+        .map(|action| (action.device, action.queue, action.value))
         .collect();
-    assert_eq!(queues, [(8, 9), (0, 0), (3, 4), (0, 0)]);
+    assert_eq!(queues, [(7, 8, 9), (0, 0, 0), (0, 3, 4), (0, 0, 0)]);
 }
 
 #[test]
@@ -103,6 +112,7 @@ fn mem_104_a_record_is_one_line() {
             kind: Kind::Build,
             operation: Operation::UpdatePageTable,
             batch: 1,
+            device: 11,
             queue: 2,
             value: 3,
             process: 4,
@@ -125,15 +135,64 @@ fn mem_104_a_record_is_one_line() {
     record.show(&mut line).unwrap();
     assert_eq!(
         line,
-        "12 time_ns=34 thread=56 type=BUILD op=UpdatePageTable batch=1 queue=2 value=3 process=4 \
-         object=41 level=5 start=6 count=7 segment=8 offset=0x9000 source=0x9100 from=0x9200 \
+        "12 time_ns=34 thread=56 type=BUILD op=UpdatePageTable batch=1 device=11 queue=2 value=3 \
+         process=4 object=41 level=5 start=6 count=7 segment=8 offset=0x9000 source=0x9100 from=0x9200 \
          va=0xa000 size=0xb000 pattern=0xc flags=0x5 status=0x103\n"
     );
 }
 
+/// What the tracer shows: operations of tables and others are different events, and records that
+/// only root reads are none.
+#[test]
+fn mem_105_events_of_records() {
+    let event = |kind, operation| {
+        Action {
+            kind,
+            operation,
+            ..Action::default()
+        }
+        .event()
+    };
+    let none = Operation::None;
+    for (kind, operation, expected) in [
+        (
+            Kind::Return,
+            Operation::MakeResident,
+            Some(Event::MakeResident),
+        ),
+        (Kind::Return, Operation::Evict, Some(Event::Evict)),
+        (Kind::Return, none, None),
+        (
+            Kind::Build,
+            Operation::UpdatePageTable,
+            Some(Event::PtUpdate),
+        ),
+        (Kind::Build, Operation::FlushTlb, Some(Event::TlbFlush)),
+        (
+            Kind::Build,
+            Operation::FillVirtual,
+            Some(Event::PageOpBuild),
+        ),
+        (
+            Kind::Build,
+            Operation::MapApertureSegment,
+            Some(Event::PageOpBuild),
+        ),
+        (Kind::Submit, none, Some(Event::PageOpSubmit)),
+        (Kind::Complete, none, Some(Event::PageOpDone)),
+        (Kind::Discard, none, Some(Event::Discard)),
+        (Kind::Fault, none, Some(Event::PageFault)),
+        // The tracer is told of every move, and not only of those of the processor.
+        (Kind::Move, none, None),
+        (Kind::Commit, none, None),
+    ] {
+        assert_eq!(event(kind, operation), expected, "{kind:?} {operation:?}");
+    }
+}
+
 #[test]
 fn mem_107_commands_are_words() {
-    let words: [(&[u8], _); 19] = [
+    let words: [(&[u8], _); 26] = [
         (b"start\n", Some(Command::Start)),
         (b"stop", Some(Command::Stop)),
         (b"clear\n", Some(Command::Clear)),
@@ -142,6 +201,13 @@ fn mem_107_commands_are_words() {
         (b"fault", Some(Command::Fault)),
         (b"scratch 256\n", Some(Command::Scratch(256))),
         (b"buffer 4294967295", Some(Command::Buffer(u32::MAX))),
+        (b"fail 2\n", Some(Command::Fail(2))),
+        (b"busy 1", Some(Command::Busy(1))),
+        (b"segment 64\n", Some(Command::Segment(64))),
+        (b"random", Some(Command::Random)),
+        (b"ordered\n", Some(Command::Ordered)),
+        (b"fail", None),
+        (b"random 1", None),
         (b"buffer 4294967296", None),
         (b"buffer 0", None),
         (b"buffer +1", None),
@@ -157,5 +223,5 @@ fn mem_107_commands_are_words() {
     for (word, command) in words {
         assert_eq!(Command::parse(word), command);
     }
-    assert!(b"scratch 4096\n".len() <= Command::MAX);
+    assert_eq!(b"segment 4294967295\n".len(), Command::MAX);
 }

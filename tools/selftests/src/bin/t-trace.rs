@@ -8,7 +8,7 @@ use std::path::Path;
 use opendxg::pm4::Pm4;
 use opendxg::{Access, Device, EventFd, ExecutionState};
 use selftests::gpu::{one, Gpu};
-use selftests::trace::{traced, Event, ROOT};
+use selftests::trace::{traced, Event, MEMORY, ROOT};
 use selftests::{ensure, ensure_eq, fixture, skip, Suite, TestResult};
 
 const EVENTS: [&str; 19] = [
@@ -67,7 +67,11 @@ fn formats() -> TestResult {
         }
     }
     seen.sort();
-    let mut expected = EVENTS.map(String::from);
+    let mut expected: Vec<_> = EVENTS
+        .iter()
+        .chain(&MEMORY)
+        .map(ToString::to_string)
+        .collect();
     expected.sort();
     ensure_eq!(seen, expected);
     Ok(())

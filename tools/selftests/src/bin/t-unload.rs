@@ -260,7 +260,7 @@ fn hanging_paging_nodes(parameters: &str) -> TestResult {
             let adapter = gpu.device().adapter();
             let log = PagingLog::of(adapter)?;
             log.control("start")?;
-            let allocation = gpu.allocate(2048 * PAGE)?;
+            let allocation = gpu.allocate_local(2048 * PAGE)?;
             adapter.soft_gpu_command(Command::HangEngine, PAGING_NODE, 0)?;
             let flags = ResidentFlags::empty();
             let value = gpu.paging().make_resident(&[&allocation], flags)?.value()?;

@@ -15,8 +15,8 @@ use crate::t_paging::traces::{mapped, resident, FLUSH, MANY, TRANSFER, UPDATE, V
 /// Records of one batch.
 const ALLOC: &str = "VA_ALLOC";
 const FREE: &str = "VA_FREE";
-const FILL: &str = "BUILD FillVirtual";
-const SUBMIT: &str = "SUBMIT";
+pub(crate) const FILL: &str = "BUILD FillVirtual";
+pub(crate) const SUBMIT: &str = "SUBMIT";
 const COMPLETE: &str = "COMPLETE";
 /// Directions of a TransferVirtual.
 const FROM_SEGMENT: u64 = 0x40;
@@ -162,7 +162,7 @@ fn batches(records: &[Record]) -> TestResult<Vec<Batch<'_>>> {
 }
 
 /// Local memory of so many pages, with a GPU address.
-fn local(gpu: &Gpu, pages: u64) -> TestResult<Allocation> {
+pub(crate) fn local(gpu: &Gpu, pages: u64) -> TestResult<Allocation> {
     Ok(mapped(gpu, gpu.allocate_local(pages * PAGE)?, pages)?.0)
 }
 
@@ -171,7 +171,7 @@ fn word(page: u64) -> u32 {
 }
 
 /// Writes to these pages.
-fn write(allocation: &Allocation, pages: impl Iterator<Item = u64>) -> TestResult {
+pub(crate) fn write(allocation: &Allocation, pages: impl Iterator<Item = u64>) -> TestResult {
     let bytes = allocation.lock_write()?;
     for page in pages {
         for at in [page * PAGE, (page + 1) * PAGE - 4].map(|at| at as usize) {
@@ -182,7 +182,7 @@ fn write(allocation: &Allocation, pages: impl Iterator<Item = u64>) -> TestResul
 }
 
 /// They have what was written.
-fn reads(allocation: &Allocation, pages: impl Iterator<Item = u64>) -> TestResult {
+pub(crate) fn reads(allocation: &Allocation, pages: impl Iterator<Item = u64>) -> TestResult {
     let bytes = allocation.lock()?.to_vec();
     for page in pages {
         for at in [page * PAGE, (page + 1) * PAGE - 4].map(|at| at as usize) {
@@ -199,7 +199,7 @@ fn evict(gpu: &Gpu, log: &Log, allocation: &Allocation) -> TestResult<Vec<Record
     log.own()
 }
 
-fn come(gpu: &Gpu, log: &Log, allocation: &Allocation) -> TestResult<Vec<Record>> {
+pub(crate) fn come(gpu: &Gpu, log: &Log, allocation: &Allocation) -> TestResult<Vec<Record>> {
     log.control("clear")?;
     ensure_eq!(resident(gpu, allocation)?, 0);
     log.own()

@@ -11,10 +11,12 @@ use log::{Log, Record};
 use traces::resident;
 
 mod engine;
+mod events;
 mod held;
 mod log;
 mod others;
 mod root;
+mod switches;
 mod traces;
 
 pub(crate) fn main() {
@@ -23,6 +25,7 @@ pub(crate) fn main() {
         .test("MEM-104 MEM-107 words that are refused", refusals)
         .test("MEM-104 what is lost is counted", overrun);
     let suite = engine::tests(root::tests(traces::tests(suite)));
+    let suite = switches::tests(events::tests(suite));
     held::tests(others::tests(suite)).run()
 }
 
@@ -57,6 +60,10 @@ fn refusals() -> TestResult {
         "buffer 4294967296",
         "scratch  8",
         "fault 1",
+        "fail",
+        "busy 0",
+        "segment -1",
+        "random 1",
     ] {
         let result = log.control(word);
         // Nothing is written if there is nothing to write.
