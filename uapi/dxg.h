@@ -193,7 +193,8 @@ struct opendxg_share_objects {
  * @alignment: 0 or a power of two up to 65536
  * @flags: OPENDXG_ALLOCATION_LOCAL for memory of the adapter instead of system
  *	memory, OPENDXG_ALLOCATION_PHYSICAL for memory that is one range to
- *	physical addresses
+ *	physical addresses, OPENDXG_ALLOCATION_NOTIFY_RESIDENCY together with that
+ *	if the driver is told where it is
  * @reserved: 0
  *
  * Clients of the software adapter pass it to CreateAllocation. The kernel makes
@@ -215,6 +216,7 @@ struct opendxg_allocation_data {
 
 #define OPENDXG_ALLOCATION_LOCAL			0x1
 #define OPENDXG_ALLOCATION_PHYSICAL			0x2
+#define OPENDXG_ALLOCATION_NOTIFY_RESIDENCY		0x4
 
 /**
  * enum dxg_ext_nr - numbers of the additions

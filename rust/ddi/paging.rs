@@ -47,6 +47,8 @@ pub enum PagingOperation<'a> {
     TransferVirtual(TransferVirtual, &'a mut PagingBuffer),
     /// DXGK_OPERATION_VIRTUAL_FILL: commands that fill bytes of an allocation.
     FillVirtual(FillVirtual, &'a mut PagingBuffer),
+    /// DXGK_OPERATION_NOTIFY_RESIDENCY: where an allocation is that has asked for it.
+    NotifyResidency(NotifyResidency),
 }
 
 impl PagingOperation<'_> {
@@ -59,6 +61,7 @@ impl PagingOperation<'_> {
             Self::FillVirtual(..) => 9,
             Self::UpdatePageTable(_) => 11,
             Self::FlushTlb { .. } => 12,
+            Self::NotifyResidency(_) => 15,
         }
     }
 }
@@ -223,6 +226,16 @@ pub struct UnmapApertureSegment {
     pub count: u64,
     /// Physical address of a page that belongs to nobody, for hardware that must show something.
     pub dummy: u64,
+}
+
+/// Where an allocation is from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotifyResidency {
+    /// Which one.
+    pub allocation: AllocationCookie,
+    /// The id of its segment or aperture, and the address of its first byte there, which is that of
+    /// one range. `None`: it is not resident, and no engine uses it.
+    pub at: Option<(u32, u64)>,
 }
 
 /// Entries for one page table.

@@ -278,6 +278,9 @@ pub struct AllocationInfo {
     /// `AccessedPhysically`: engines use physical addresses of it. In a memory segment it is one
     /// range, in system memory the aperture shows it while it is resident (MEM-4).
     pub accessed_physically: bool,
+    /// `ExplicitResidencyNotification`: the KMD is told whenever it becomes resident, and when it
+    /// is not any more (MEM-77). Only if it is accessed physically.
+    pub explicit_residency_notification: bool,
     /// `CpuVisible`: processors access it.
     pub cpu_visible: bool,
     /// Registers the KMD for NotifyAllocationEnd, which brings this cookie (RES-75).

@@ -99,6 +99,8 @@ named! {
         TransferVirtual = "TransferVirtual",
         /// DXGK_OPERATION_VIRTUAL_FILL.
         FillVirtual = "FillVirtual",
+        /// DXGK_OPERATION_NOTIFY_RESIDENCY.
+        NotifyResidency = "NotifyResidency",
         /// D3DKMTMakeResident.
         MakeResident = "MakeResident",
         /// D3DKMTEvict.
@@ -123,7 +125,7 @@ pub const INITIAL_UPDATE: u32 = 1 << 0;
 pub const NOTIFY_EVICTION: u32 = 1 << 1;
 /// `Repeat`: all entries are the same.
 pub const REPEAT: u32 = 1 << 2;
-/// The first entry is valid.
+/// The first entry is valid, or the allocation of a NotifyResidency is resident.
 pub const VALID: u32 = 1 << 3;
 /// The first entry reads as zero.
 pub const ZERO: u32 = 1 << 4;

@@ -318,6 +318,7 @@ pub const OPENDXG_SIGNAL_ALLOW_REWIND: u32 = 1;
 pub const OPENDXG_ALLOCATION_MAGIC: u32 = 1095194692;
 pub const OPENDXG_ALLOCATION_LOCAL: u32 = 1;
 pub const OPENDXG_ALLOCATION_PHYSICAL: u32 = 2;
+pub const OPENDXG_ALLOCATION_NOTIFY_RESIDENCY: u32 = 4;
 pub type __u8 = ::core::ffi::c_uchar;
 pub type __u16 = ::core::ffi::c_ushort;
 pub type __s32 = ::core::ffi::c_int;

@@ -8,6 +8,7 @@ use crate::{
         class::Passive,
         paging::{
             MapApertureSegment,
+            NotifyResidency,
             PagingOperation,
             UnmapApertureSegment, //
         },
@@ -129,6 +130,24 @@ impl Allocation {
             // It is done on return.
             let _done =
                 kmd.build_paging_buffer(class, PagingOperation::UnmapApertureSegment(unmap));
+        }
+    }
+
+    /// NotifyResidency, if the KMD has asked for it: the allocation is in this segment or aperture,
+    /// at this address, or not resident any more. A stopped adapter is told nothing.
+    pub fn notify_residency(&self, class: &Passive, at: Option<(u32, u64)>) {
+        if !self.info.explicit_residency_notification {
+            return;
+        }
+
+        let notify = NotifyResidency {
+            allocation: self.cookie,
+            at,
+        };
+
+        if let Some(kmd) = self.port.enter_to_page(class) {
+            // It is done on return.
+            let _done = kmd.build_paging_buffer(class, PagingOperation::NotifyResidency(notify));
         }
     }
 }

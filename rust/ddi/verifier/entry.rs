@@ -117,6 +117,7 @@ entries! {
     FenceDoorbellRung,
     TransferVirtual,
     FillVirtual,
+    NotifyResidency,
 }
 
 impl Entry {

@@ -16,6 +16,7 @@ use crate::ddi::{
         Entries,
         FillVirtual,
         MapApertureSegment,
+        NotifyResidency,
         PagingBuffer,
         PagingOperation,
         TransferVirtual,
@@ -54,6 +55,7 @@ impl Verifier {
                 self.transfer(class, transfer, buffer)
             }
             PagingOperation::FillVirtual(fill, buffer) => self.fill(class, fill, buffer),
+            PagingOperation::NotifyResidency(notify) => self.notify_residency(class, notify),
         };
 
         // Without its object the KMD is not called, and nothing is to be done.
@@ -159,6 +161,31 @@ impl Verifier {
                 PagingOperation::UnmapApertureSegment(UnmapApertureSegment {
                     allocation: AllocationCookie(allocation.cookie()),
                     ..unmap
+                }),
+            ),
+        )
+    }
+
+    fn notify_residency(&self, class: &Passive, notify: NotifyResidency) -> Option<Built> {
+        let (call, allocation) = self.enter_on(
+            Entry::NotifyResidency,
+            Kind::Allocation,
+            notify.allocation.0,
+        )?;
+
+        call.check(
+            Rule::BadValue,
+            notify
+                .at
+                .is_none_or(|(segment, address)| segment != 0 && address % PAGE_SIZE == 0),
+        );
+        Self::is_done(
+            &call,
+            self.kmd.build_paging_buffer(
+                class,
+                PagingOperation::NotifyResidency(NotifyResidency {
+                    allocation: AllocationCookie(allocation.cookie()),
+                    ..notify
                 }),
             ),
         )

@@ -156,6 +156,8 @@ pub(crate) fn described(
     )?;
 
     invalid_if(!info.alignment.is_power_of_two())?;
+    // MEM-3: nobody else needs to know.
+    invalid_if(info.explicit_residency_notification && !info.accessed_physically)?;
     // What is there already is as large as it is, and never in a segment.
     if source == Source::New {
         let page = adapter.memory.page_size(info.supported_segments);

@@ -151,6 +151,13 @@ pub(super) struct ShownRange {
 }
 
 impl ShownRange {
+    /// The aperture, and where in it, in bytes.
+    pub(super) fn address(&self) -> (u32, u64) {
+        let first = self.range.first.saturating_mul(PageSize::Kib4.bytes());
+
+        (self.range.segment, first)
+    }
+
     /// Shows these pages, which are all there and stay where they are. A stopped adapter shows
     /// nothing to anybody.
     ///

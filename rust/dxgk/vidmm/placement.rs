@@ -58,6 +58,15 @@ impl Placement {
         }
     }
 
+    /// Where its first byte is for an engine that uses physical addresses: in a segment, or in the
+    /// aperture. `None`: such an engine cannot use it.
+    pub(super) fn physical(&self) -> Option<(u32, u64)> {
+        match self {
+            Self::System(_, shown) => shown.as_ref().map(|shown| shown.address()),
+            Self::Local(pages, _) => Some((pages.segment(), pages.offset(0)?)),
+        }
+    }
+
     /// Whether it is made of whole pages of 64 KiB, so that page tables can have those.
     pub(super) fn has_64kb_pages(&self) -> bool {
         match self {

@@ -39,6 +39,7 @@ use super::{
 };
 use crate::{
     ddi::{
+        class::Passive,
         object,
         paging::PageTableEntry,
         types::Place, //
@@ -51,6 +52,11 @@ use crate::{
     },
     logic::{
         gpu_ranges::Mapping,
+        paging_log::{
+            self,
+            Action,
+            Operation, //
+        },
         users::{
             Usage,
             User,
@@ -73,6 +79,8 @@ use kernel::{
         atomic::{
             Acquire,
             Atomic,
+            AtomicFlag,
+            Full,
             Relaxed,
             Release, //
         },
@@ -199,6 +207,8 @@ pub(crate) struct AllocationMemory {
     /// Its priority: how late it gives way (MEM-9).
     priority: Atomic<u32>,
     mover: Mover,
+    /// Whether the KMD was told last that it is resident. Changed under `turn`.
+    is_notified: AtomicFlag,
     #[pin]
     turn: Mutex<Turn>,
     #[pin]
@@ -270,6 +280,7 @@ impl AllocationMemory {
                 size: Atomic::new(size),
                 priority: Atomic::new(priority),
                 mover,
+                is_notified: AtomicFlag::new(false),
                 turn <- new_mutex!(
                     Turn {
                         site,
@@ -581,6 +592,7 @@ impl AllocationMemory {
     ) -> Left {
         if let Some(placement) = &placement {
             self.refresh();
+            self.notify(None);
             placement.release();
         }
 
@@ -771,6 +783,8 @@ impl AllocationMemory {
             }
         };
 
+        let at = placement.physical();
+
         {
             let mut state = self.state.lock();
 
@@ -779,7 +793,30 @@ impl AllocationMemory {
             self.relist(&mut state);
         }
         self.refresh();
+        self.notify(at);
         Ok(())
+    }
+
+    /// NotifyResidency, if the KMD has asked for it (MEM-77).
+    fn notify(&self, at: Option<(u32, u64)>) {
+        if !self.kmd.info.explicit_residency_notification {
+            return;
+        }
+
+        let (segment, offset) = at.unwrap_or_default();
+
+        // It may have lost its physical addresses by UpdateAllocationProperty.
+        if self.is_notified.xchg(at.is_some(), Full) == at.is_some() {
+            return;
+        }
+        self.mover.log.write(|| Action {
+            operation: Operation::NotifyResidency,
+            segment,
+            offset,
+            flags: if at.is_some() { paging_log::VALID } else { 0 },
+            ..Action::default()
+        });
+        self.kmd.notify_residency(&Passive::here(), at);
     }
 
     /// Moves the bytes into a segment. `None`: they stay where they are, because something else

@@ -33,9 +33,11 @@ use crate::{
     }, //
 };
 
-/// Flags of [`allocation_data`]: it is in memory of the double, and it is accessed physically.
+/// Flags of [`allocation_data`]: it is in memory of the double, it is accessed physically, and the
+/// double wants to know where it is.
 pub const IN_LOCAL: u64 = 1 << 0;
 pub const PHYSICAL: u64 = 1 << 1;
+pub const NOTIFY_RESIDENCY: u64 = 1 << 2;
 
 /// Private data of an allocation that the double understands.
 pub const fn allocation_data(size: u64, flags: u64) -> [u8; 16] {

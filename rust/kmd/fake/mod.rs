@@ -134,6 +134,7 @@ pub use behaviour::{
     Behaviour,
     Pause,
     IN_LOCAL,
+    NOTIFY_RESIDENCY,
     PHYSICAL, //
 };
 
@@ -734,6 +735,7 @@ impl Kmd for FakeKmd {
             PagingOperation::UpdatePageTable(update) => self.update_page_table(&update),
             PagingOperation::MapApertureSegment(map) => self.map_aperture(&map),
             PagingOperation::UnmapApertureSegment(unmap) => self.unmap_aperture(&unmap),
+            PagingOperation::NotifyResidency(notify) => self.notify_residency(&notify),
             PagingOperation::FlushTlb {
                 process,
                 first,
@@ -820,6 +822,7 @@ impl Kmd for FakeKmd {
                 supported_segments: 1 << segment,
                 preferred_segment: segment,
                 accessed_physically: flags & PHYSICAL != 0,
+                explicit_residency_notification: flags & NOTIFY_RESIDENCY != 0,
                 cpu_visible: true,
                 notify_end: self.behaviour.notify_end.then_some(end_cookie(cookie, id)),
             },

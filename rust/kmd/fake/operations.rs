@@ -6,6 +6,7 @@ use super::facts::PAGE_SIZE;
 use crate::{
     ddi::paging::{
         Entries,
+        NotifyResidency,
         PageSize,
         PageTableEntry,
         PagingOperation,
@@ -63,6 +64,8 @@ pub enum What {
     },
     /// It shows them no more.
     UnmapApertureSegment(UnmapApertureSegment),
+    /// The KMD is told where an allocation is.
+    NotifyResidency(NotifyResidency),
 }
 
 /// What BuildPagingBuffer was called with.
@@ -154,6 +157,7 @@ impl Operations {
                 count: map.pages.len(),
             },
             PagingOperation::UnmapApertureSegment(unmap) => What::UnmapApertureSegment(*unmap),
+            PagingOperation::NotifyResidency(notify) => What::NotifyResidency(*notify),
             // It has no paging node, and says that nobody may ask it for this.
             PagingOperation::TransferVirtual(..) | PagingOperation::FillVirtual(..) => return,
         };

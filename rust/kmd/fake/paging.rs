@@ -17,6 +17,7 @@ use crate::{
     ddi::paging::{
         Entries,
         MapApertureSegment,
+        NotifyResidency,
         UnmapApertureSegment,
         UpdatePageTable,
         MAX_APERTURE_PAGES,
@@ -67,6 +68,19 @@ impl FakeKmd {
         // CAST: a usize fits 64 bits.
         self.journal
             .map_aperture(map.allocation.0, map.first, map.pages.len() as u64);
+    }
+
+    pub(super) fn notify_residency(&self, notify: &NotifyResidency) {
+        let _call = self.enter(Entry::NotifyResidency);
+
+        self.linger();
+        self.journal.check(Kind::Allocation, notify.allocation.0);
+        if notify
+            .at
+            .is_some_and(|(segment, address)| segment == 0 || address % PAGE_SIZE != 0)
+        {
+            self.journal.bad_value();
+        }
     }
 
     pub(super) fn unmap_aperture(&self, unmap: &UnmapApertureSegment) {

@@ -633,6 +633,8 @@ impl Adapter {
                     shell.wait_for_slice();
                 }
             }
+            // Its engines know an allocation by addresses only.
+            PagingOperation::NotifyResidency(_) => {}
             PagingOperation::TransferVirtual(..) | PagingOperation::FillVirtual(..) => {}
         }
         match operation {

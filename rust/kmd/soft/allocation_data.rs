@@ -27,12 +27,16 @@ pub struct DriverData {
     pub local: bool,
     /// Whether engines use physical addresses of it, so that it is one range.
     pub accessed_physically: bool,
+    /// Whether the KMD is told where it is; only together with `accessed_physically`.
+    pub notify_residency: bool,
 }
 
 /// The flag for [`DriverData::local`], `OPENDXG_ALLOCATION_LOCAL`.
 const LOCAL: u32 = 1 << 0;
 /// The flag for [`DriverData::accessed_physically`], `OPENDXG_ALLOCATION_PHYSICAL`.
 const PHYSICAL: u32 = 1 << 1;
+/// The flag for [`DriverData::notify_residency`], `OPENDXG_ALLOCATION_NOTIFY_RESIDENCY`.
+const NOTIFY_RESIDENCY: u32 = 1 << 2;
 
 /// Bytes of private driver data that the software adapter understands.
 pub const DRIVER_DATA_SIZE: usize = 48;
@@ -50,6 +54,7 @@ impl DriverData {
             alignment: 0,
             local: false,
             accessed_physically: false,
+            notify_residency: false,
         }
     }
 
@@ -78,6 +83,7 @@ impl DriverData {
             alignment: word(36),
             local: word(40) & LOCAL != 0,
             accessed_physically: word(40) & PHYSICAL != 0,
+            notify_residency: word(40) & NOTIFY_RESIDENCY != 0,
         };
 
         if word(0) != MAGIC
@@ -86,7 +92,7 @@ impl DriverData {
             || data.size % PAGE != 0
             || data.alignment > MAX_ALIGNMENT
             || data.alignment != 0 && !data.alignment.is_power_of_two()
-            || word(40) & !(LOCAL | PHYSICAL) != 0
+            || word(40) & !(LOCAL | PHYSICAL | NOTIFY_RESIDENCY) != 0
             || word(44) != 0
         {
             return Err(KmdError::InvalidParameter);
@@ -108,7 +114,9 @@ impl DriverData {
             high(self.pitch),
             self.height,
             self.alignment,
-            flag(self.local, LOCAL) | flag(self.accessed_physically, PHYSICAL),
+            flag(self.local, LOCAL)
+                | flag(self.accessed_physically, PHYSICAL)
+                | flag(self.notify_residency, NOTIFY_RESIDENCY),
         ];
 
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {

@@ -662,6 +662,7 @@ impl Kmd for SoftKmd {
             supported_segments: 1_u32.wrapping_shl(segment),
             preferred_segment: segment,
             accessed_physically: data.accessed_physically,
+            explicit_residency_notification: data.notify_residency,
             cpu_visible: true,
             notify_end: None,
         };

@@ -99,11 +99,19 @@ impl<'a> ResourceBuilder<'a> {
     /// Adds an allocation of so many bytes, a multiple of 4096, that is one range to physical
     /// addresses: in memory of the software adapter, or else in its aperture.
     pub fn physical(self, size: u64, local: bool) -> Self {
-        let local = match local {
-            true => OPENDXG_ALLOCATION_LOCAL,
-            false => 0,
-        };
-        self.described(size, size, size, 1, local | OPENDXG_ALLOCATION_PHYSICAL)
+        self.described(
+            size,
+            size,
+            size,
+            1,
+            in_local(local) | OPENDXG_ALLOCATION_PHYSICAL,
+        )
+    }
+
+    /// The same, of which the software adapter is told where it is while it is resident.
+    pub fn physical_notified(self, size: u64, local: bool) -> Self {
+        let flags = OPENDXG_ALLOCATION_PHYSICAL | OPENDXG_ALLOCATION_NOTIFY_RESIDENCY;
+        self.described(size, size, size, 1, in_local(local) | flags)
     }
 
     /// Adds an allocation for rows of `pitch` bytes on the software adapter, rounded up to whole
@@ -271,6 +279,13 @@ impl<'a> ResourceBuilder<'a> {
 }
 
 /// The bytes of a description, member by member.
+fn in_local(local: bool) -> u32 {
+    match local {
+        true => OPENDXG_ALLOCATION_LOCAL,
+        false => 0,
+    }
+}
+
 fn bytes_of(data: &opendxg_allocation_data) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size_of::<opendxg_allocation_data>());
     bytes.extend(data.magic.to_ne_bytes());

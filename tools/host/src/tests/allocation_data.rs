@@ -40,6 +40,7 @@ fn res_20_driver_data_field_by_field() {
         alignment: 0x1_0000,
         local: false,
         accessed_physically: false,
+        notify_residency: false,
     };
     assert_eq!(&bytes(GOOD)[..4], b"DXGA");
     assert_eq!(DriverData::decode(&bytes(GOOD)), Ok(expected));
@@ -59,7 +60,7 @@ fn res_20_driver_data_that_is_not_understood() {
         (9, 0x1_0001),
         (9, 0x2_0000),
         (9, 0x8000_0000),
-        (10, 4),
+        (10, 8),
         (10, 1 << 31),
         (11, 1),
     ] {
@@ -141,6 +142,7 @@ proptest! {
         shift in 0u32..17,
         local in any::<bool>(),
         accessed_physically in any::<bool>(),
+        notify_residency in any::<bool>(),
     ) {
         let data = DriverData {
             size: pages << 12,
@@ -150,6 +152,7 @@ proptest! {
             alignment: 1 << shift,
             local,
             accessed_physically,
+            notify_residency,
         };
         prop_assert_eq!(DriverData::decode(&data.encode()), Ok(data));
     }

@@ -20,7 +20,7 @@ use crate::{
         allocation_data,
         journal::{Broken, Entry, Journal},
         operations::{Operations, What},
-        Behaviour, FakeKmd, Pause, IN_LOCAL, PHYSICAL,
+        Behaviour, FakeKmd, Pause, IN_LOCAL, NOTIFY_RESIDENCY, PHYSICAL,
     },
     platform::{self, Shared},
 };
@@ -108,6 +108,33 @@ fn mem_5_a_place_is_a_segment_and_system_memory_is_the_aperture() {
         assert_eq!(info.supported_segments, 1 << info.preferred_segment);
         assert_eq!(info.accessed_physically, flags & PHYSICAL != 0);
     }
+}
+
+#[test]
+fn mem_77_only_a_kmd_that_asks_is_told_where_an_allocation_is() {
+    let scene = Scene::new();
+    let class = Passive::here();
+    let quiet = scene.allocation(IN_LOCAL | PHYSICAL);
+    let asked = scene.allocation(IN_LOCAL | PHYSICAL | NOTIFY_RESIDENCY);
+
+    for at in [Some((1, 0x3000)), None] {
+        quiet.notify_residency(&class, at);
+        assert_eq!(scene.operations.since(0).count(), 0);
+    }
+    asked.notify_residency(&class, Some((1, 0x3000)));
+    asked.notify_residency(&class, None);
+
+    let told: Vec<_> = scene
+        .operations
+        .since(0)
+        .map(|told| match told.what {
+            What::NotifyResidency(notify) => (told.number, notify.at),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+
+    assert_eq!(told, [(15, Some((1, 0x3000))), (15, None)]);
+    assert_eq!(scene.journal.broken(), 0);
 }
 
 #[test]

@@ -12,7 +12,9 @@ use super::{
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, RootPageTable};
-use crate::ddi::paging::{FillVirtual, PagingBuffer, UnmapApertureSegment, UpdatePageTable};
+use crate::ddi::paging::{
+    FillVirtual, NotifyResidency, PagingBuffer, UnmapApertureSegment, UpdatePageTable,
+};
 use crate::ddi::port::Port;
 use crate::ddi::power::PowerState;
 use crate::ddi::queue::{Fault, FaultKind, QueueCallbacks, Submission};
@@ -411,6 +413,14 @@ const WRONG: &[Case] = &[
         });
 
         let _built = made.kmd.build_paging_buffer(&Passive::here(), unmap);
+    }),
+    (Rule::BadValue, Entry::NotifyResidency, |made| {
+        let notify = PagingOperation::NotifyResidency(NotifyResidency {
+            allocation: made.allocation,
+            at: Some((1, 0x800)),
+        });
+
+        let _built = made.kmd.build_paging_buffer(&Passive::here(), notify);
     }),
     // The double has no paging node.
     (Rule::BadValue, Entry::FillVirtual, |made| {

@@ -215,6 +215,7 @@ fn mem_2_sizes_and_alignments_of_whole_pages() {
         supported_segments: 2,
         preferred_segment: 1,
         accessed_physically: false,
+        explicit_residency_notification: false,
         cpu_visible: true,
         notify_end: None,
     };

@@ -2,8 +2,12 @@
 //! What is done in which order, and by which thread.
 
 use opendxg::pm4::Pm4;
+use opendxg::uapi::{
+    OPENDXG_ALLOCATION_LOCAL, OPENDXG_ALLOCATION_MAGIC, OPENDXG_ALLOCATION_NOTIFY_RESIDENCY,
+};
 use opendxg::{
     Allocation, EvictFlags, GpuMap, GpuReserve, GpuUpdate, MemoryGroup, Reservation, ResidentFlags,
+    Status,
 };
 use selftests::gpu::{one, reaches, Gpu, BLOCK, PAGE, READ_WRITE};
 use selftests::soft_adapter::SoftAdapter;
@@ -25,6 +29,7 @@ pub(crate) const UPDATE: &str = "BUILD UpdatePageTable";
 pub(crate) const FLUSH: &str = "BUILD FlushTlb";
 pub(crate) const TRANSFER: &str = "BUILD TransferVirtual";
 const RETURN: &str = "RETURN MakeResident";
+const UNMAP: &str = "BUILD UnmapApertureSegment";
 
 pub(crate) fn tests(suite: Suite) -> Suite {
     suite
@@ -46,6 +51,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("MEM-24 MEM-72 MakeResident in local memory", local)
         .test("MEM-77 Evict from system memory", evict)
         .test("MEM-77 Evict from local memory", evict_local)
+        .test(
+            "MEM-77 MEM-72 a driver that asks is told where an allocation is",
+            notify_residency,
+        )
         .test("MEM-78 the aperture", aperture)
         .test("MEM-47 MEM-79 UpdateGpuVirtualAddress", update)
 }
@@ -256,9 +265,100 @@ fn evict_local() -> TestResult {
     Ok(())
 }
 
+/// The places of the NotifyResidency records, and what they say: the segment, the offset, and
+/// whether the allocation is resident.
+fn notified(records: &[Record]) -> Vec<(usize, [u64; 3])> {
+    let told = records.iter().enumerate();
+    told.filter(|(_, one)| one.what == "BUILD NotifyResidency")
+        .map(|(at, one)| (at, ["segment", "offset", "flags"].map(|name| one.get(name))))
+        .collect()
+}
+
+/// The KMD is told once whatever an allocation goes through: when its addresses lead there, and
+/// before its bytes leave.
+fn notify_residency() -> TestResult {
+    let gpu = Gpu::new()?;
+    let make = |local| -> TestResult<Allocation> {
+        let resource = gpu.device().new_resource();
+        let made = resource.physical_notified(8 * PAGE, local).create_one()?;
+        Ok(mapped(&gpu, made, 8)?.0)
+    };
+    let log = Log::new(&gpu)?;
+    for local in [true, false] {
+        let allocation = make(local)?;
+        allocation.lock_write()?.fill(7);
+        log.control("clear")?;
+        ensure_eq!(resident(&gpu, &allocation)?, 0);
+        let own = log.own()?;
+        let told = notified(&own);
+        ensure_eq!(told.len(), 1, "{:?}", names(&own));
+        let (at, [segment, offset, flags]) = told[0];
+        ensure!(segment != 0 && flags == VALID, "{told:?}");
+        let shown = own.iter().filter(|one| {
+            one.what == "COMMIT" || one.what == "BUILD MapApertureSegment" && one.get("start") == 0
+        });
+        let place: Vec<_> = shown
+            .map(|one| ["segment", "offset"].map(|name| one.get(name)))
+            .collect();
+        ensure_eq!(place, [[segment, offset]]);
+        let last = own.iter().rposition(|one| one.what == UPDATE);
+        ensure!(last.ok_or("no entries")? < at);
+        // Another count changes nothing.
+        log.control("clear")?;
+        ensure_eq!(resident(&gpu, &allocation)?, 0);
+        ensure!(notified(&log.own()?).is_empty());
+        gpu.device().evict(&[&allocation], EvictFlags::empty())?;
+        ensure!(notified(&log.own()?).is_empty());
+        log.control("clear")?;
+        gpu.device().evict(&[&allocation], EvictFlags::empty())?;
+        let own = log.own()?;
+        let told = notified(&own);
+        ensure_eq!(told.len(), 1, "{:?}", names(&own));
+        let (at, said) = told[0];
+        ensure_eq!(said, [0, 0, 0]);
+        // No address of a client leads there any more, and no byte has moved.
+        let entries = |one: &Record| one.what == UPDATE && one.get("process") != 0;
+        ensure!(own.iter().rposition(entries).ok_or("no entries")? < at);
+        let leaves = |one: &Record| one.what == TRANSFER || one.what == UNMAP;
+        ensure!(own.iter().position(leaves).ok_or("stays")? > at);
+        drop(allocation);
+        ensure!(notified(&log.own()?).len() == 1);
+    }
+    // Who did not ask is not told, and nobody may ask without physical addresses.
+    log.control("clear")?;
+    drop(gpu.local_buffer(PAGE)?);
+    ensure!(notified(&log.own()?).is_empty());
+    let flags = OPENDXG_ALLOCATION_LOCAL | OPENDXG_ALLOCATION_NOTIFY_RESIDENCY;
+    let refused = described(&gpu, flags);
+    selftests::fails_with(refused, Status::INVALID_PARAMETER)
+}
+
+/// An allocation of a page with these flags.
+fn described(gpu: &Gpu, flags: u32) -> opendxg::Result<Allocation> {
+    let page = PAGE as u32;
+    let words = [
+        OPENDXG_ALLOCATION_MAGIC,
+        1,
+        page,
+        0,
+        page,
+        0,
+        page,
+        0,
+        1,
+        0,
+        flags,
+        0,
+    ];
+    let data: Vec<_> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+    gpu.device()
+        .new_resource()
+        .with_driver_data(&data)
+        .create_one()
+}
+
 fn aperture() -> TestResult {
     const MAP: &str = "BUILD MapApertureSegment";
-    const UNMAP: &str = "BUILD UnmapApertureSegment";
     let gpu = Gpu::new()?;
     let resource = gpu.device().new_resource().physical(100 * PAGE, false);
     let allocation = resource.create_one()?;
