@@ -95,6 +95,10 @@ requirements: ## list which tests showed each requirement in the last `make test
 bench: vm-parts ## measure against ntsync, drm_syncobj, dma-buf and others; results in build/bench
 	@tools/bench/run --kernel $(KERNEL)
 
+.PHONY: bench-wine
+bench-wine: vm-parts ## measure against the server of Debian's Wine; results in build/bench/wine
+	@tools/wine/run --kernel $(KERNEL)
+
 .PHONY: trace-instructions
 trace-instructions: vm-parts ## count the instructions of one operation of the benchmark: CALL=signal
 	@tools/trace/run "$(CALL)" --kernel $(KERNEL)

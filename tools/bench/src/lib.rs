@@ -25,3 +25,4 @@ pub mod syncobj;
 pub mod trace;
 pub mod virtgpu;
 pub mod wakeups;
+pub mod wine;

@@ -33,6 +33,17 @@ pub struct Report {
     pub memory: Vec<Memory>,
     /// Competitors that this machine does not have.
     pub missing: Vec<String>,
+    /// Competitors whose version matters.
+    pub competitors: Vec<Competitor>,
+}
+
+/// Another program that was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Competitor {
+    /// In its own words.
+    pub version: String,
+    /// What its figures stand for.
+    pub note: String,
 }
 
 /// The machine that was measured.

@@ -3,14 +3,17 @@
 //!
 //! ```text
 //! bench [--seed N] [--percent P] [--instructions] [GROUP]...
+//! bench [--seed N] [--percent P] [--instructions] --wine PROGRAM
 //! bench --trace GROUP[/PARTICIPANT]
 //! ```
 //!
 //! `--percent` scales how much is measured. `--instructions` says that the clock of this machine
 //! counts instructions (`tools/vm/run --accel count`); then little has to be measured. The exit
 //! status depends on counts alone, never on times. `--trace` repeats one operation for a log of its
-//! instructions (`tools/vm/run --trace`) and measures nothing.
+//! instructions (`tools/vm/run --trace`) and measures nothing. `--wine` measures against Wine
+//! alone, whose side is this Windows program (`tools/wine/run`).
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -19,7 +22,7 @@ use bench::result::{Report, Unit};
 use bench::subjects::{
     cpu_events, crowd, doorbells, event_loop, gpu, idle, interrupt_forms, lifecycle, native_fences,
     objects, open, ping_pong, population, process, queued_wait, resets, satisfied, signal,
-    sync_files, waiters, Bench,
+    sync_files, waiters, wine, Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -30,6 +33,7 @@ struct Options {
     unit: Unit,
     groups: Vec<String>,
     trace: Option<String>,
+    wine: Option<PathBuf>,
 }
 
 /// What is counted in instructions unless groups are named: the calls of which others have
@@ -58,12 +62,19 @@ impl Options {
             unit: Unit::Nanoseconds,
             groups: Vec::new(),
             trace: None,
+            wine: None,
         };
         while let Some(arg) = args.next() {
             if arg == "--trace" {
                 let call = args.next().ok_or("--trace needs an operation")?;
                 options.groups.push(Trace::new(&call).group().into());
                 options.trace = Some(call);
+                continue;
+            }
+            if arg == "--wine" {
+                let program = args.next().ok_or("--wine needs a Windows program")?;
+                options.groups.push("wine".into());
+                options.wine = Some(program.into());
                 continue;
             }
             let mut number = || {
@@ -244,6 +255,11 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     if wants("idle") {
         counts.extend(idle::measure(&bench));
     }
+    if let Some(program) = &options.wine {
+        let (near, far) = (options.plan(60, 100, 20), options.plan(100, 50, 25));
+        counts.extend(wine::measure(runner, &bench, program, near, far));
+        bench.competitors.push(wine::competitor(&bench));
+    }
     let memory = if wants("memory") {
         memory::measure(&bench)
     } else {
@@ -259,5 +275,6 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
         counts,
         memory,
         missing: bench.missing,
+        competitors: bench.competitors,
     }
 }

@@ -281,10 +281,14 @@ fn subtitle(publication: &Publication) -> String {
         1 => "1 processor".into(),
         many => format!("{many} processors"),
     };
-    format!(
+    let machine = format!(
         "Linux {}, {processors}, {}",
         machine.kernel, machine.accelerator
-    )
+    );
+    let competitors = &publication.measured.competitors;
+    competitors
+        .iter()
+        .fold(machine, |all, one| format!("{all}, {}", one.version))
 }
 
 #[cfg(test)]
@@ -293,7 +297,7 @@ mod tests {
 
     use super::*;
     use crate::report::{compare, rows};
-    use crate::result::{Machine, Report, Series, Summary};
+    use crate::result::{Competitor, Machine, Report, Series, Summary};
 
     /// Each ratio that is reported, measured, with a spread that reaches far to both sides.
     fn everything() -> Publication {
@@ -350,6 +354,10 @@ mod tests {
             counts: Vec::new(),
             memory: Vec::new(),
             missing: Vec::new(),
+            competitors: vec![Competitor {
+                version: "somebody-10.0 (Debian 10.0~repack-6)".into(),
+                note: String::new(),
+            }],
         };
         Publication {
             comparisons: compare::compare(&measured, &rows),
@@ -398,6 +406,7 @@ mod tests {
         let publication = everything();
         let texts = texts(&ratios(&publication).expect("a picture"));
         assert!(!publication.comparisons.is_empty());
+        assert!(texts.iter().any(|text| text.contains("somebody-10.0")));
         for row in &publication.comparisons {
             let name = format!("{}: {} / {}", row.group, row.ours, row.theirs);
             assert!(texts.contains(&name), "{name}");

@@ -10,6 +10,7 @@ use crate::subjects::names::*;
 use crate::subjects::native_fences::{self, names_of_native::*};
 use crate::subjects::objects::operations::{self, *};
 use crate::subjects::resets::{self, names_of_resets::*};
+use crate::subjects::wine::{self, names_of_requests::*};
 use crate::subjects::{crowd, doorbells, gpu, population, waiters};
 
 /// A ratio to report.
@@ -150,6 +151,24 @@ const FIXED: &[Row] = &[
     row("process", BESIDE_OWNER, THREAD, Some(1.01), "who owns nothing pays nothing"),
     row("process", CHILD_OPENS, CHILD, None, "open, the process's objects, its end"),
     row("process", CHILD_OPENS, CHILD_OPENS_NTSYNC, None, ""),
+    row(wine::SIGNAL, OPENDXG, SET_EVENT, None, "a shared fence, a named event"),
+    row(wine::SIGNAL, LIBRARY, SET_EVENT, None, "a C program, with the library between"),
+    row(wine::SIGNAL, SOCKETPAIR, SET_EVENT, None, "how good a proxy the socketpair is"),
+    row(wine::WAIT, MAPPED_VALUE, WAIT_EVENT, None, "no system call"),
+    row(wine::WAIT, OPENDXG, WAIT_EVENT, None, "by call"),
+    row(wine::WAIT, LIBRARY, WAIT_EVENT, None, "by call of a C program, with the library between"),
+    row(wine::OPEN, FENCE_BY_NAME, OPEN_EVENT, None, "from a name to a handle, and close"),
+    row(wine::OPEN, RESOURCE_BY_NAME, OPEN_MAPPING, None, "from a name to a handle, and close"),
+    row(wine::OPEN, FENCE_BY_HANDLE, DUPLICATE, None, "from a handle to another, and close"),
+    row(wine::OPEN, OPEN_NUMBER, DUPLICATE, None, "three calls: query, open, destroy"),
+    row(wine::OPEN, SOCKETPAIR, OPEN_EVENT, None, "how good a proxy the socketpair is"),
+    row(wine::MAKE, SHAREABLE_FENCE, CREATE_EVENT, None, "a fence also has a page for its value"),
+    row(wine::MAKE, CREATE, CREATE_EVENT, None, "a page of memory and its object"),
+    row(wine::MUTEX, KEYED_MUTEX, TAKE_MUTEX, None, "both free: two calls each"),
+    row(wine::PING_PONG, OPENDXG, EVENTS, None, "two processes that sleep"),
+    row(wine::PING_PONG, SOCKETPAIR, EVENTS, None, "without a server"),
+    row(wine::PING_PONG_2, OPENDXG, EVENTS, None, "the server is on either processor"),
+    row(wine::PING_PONG_2, SOCKETPAIR, EVENTS, None, "without a server"),
     row("process", CHILD_OPENS_EXECS, CHILD_EXECS, None, "the same, and an exec in between"),
 ];
 

@@ -42,6 +42,9 @@ fn write(out: &mut String, publication: &Publication) -> fmt::Result {
         )?,
         Unit::Nanoseconds => {}
     }
+    for one in &measured.competitors {
+        writeln!(out, "measured against {}: {}", one.version, one.note)?;
+    }
     for missing in &measured.missing {
         writeln!(out, "not available: {missing}")?;
     }

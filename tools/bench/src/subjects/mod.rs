@@ -23,11 +23,13 @@ pub mod satisfied;
 pub mod signal;
 pub mod sync_files;
 pub mod waiters;
+pub mod wine;
 
 use opendxg::{Device, Dxg};
 
 use crate::dmabuf::Udmabuf;
 use crate::ntsync::Ntsync;
+use crate::result::Competitor;
 use crate::syncobj::Drm;
 use crate::virtgpu::VirtGpu;
 
@@ -47,6 +49,8 @@ pub struct Bench {
     pub udmabuf: Option<Udmabuf>,
     /// What is missing, in words.
     pub missing: Vec<String>,
+    /// Competitors whose version matters.
+    pub competitors: Vec<Competitor>,
 }
 
 impl Bench {
@@ -79,6 +83,7 @@ impl Bench {
             virtgpu,
             udmabuf: udmabuf.ok(),
             missing,
+            competitors: Vec::new(),
         })
     }
 }
