@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's tracer is told of what the memory manager does (MEM-105).
 
-use opendxg::{EvictFlags, MemoryGroup, OfferFlags, OfferPriority};
-use selftests::gpu::{reaches, Gpu, PAGE};
+use opendxg::pm4::Pm4;
+use opendxg::{EvictFlags, ExecutionState, MemoryGroup, OfferFlags, OfferPriority};
+use selftests::child::{Child, Gate};
+use selftests::gpu::{reaches, Gpu, BLOCK, PAGE};
 use selftests::soft_adapter::SoftAdapter;
+use selftests::time::soon;
 use selftests::trace::{traced_memory, Event};
 use selftests::{ensure, ensure_eq, Suite, TestResult};
 
 use crate::t_paging::engine::{local, write};
 use crate::t_paging::log::Log;
+use crate::t_paging::switches::{leave_room, PAGES};
 use crate::t_paging::traces::{resident, MANY};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -16,6 +20,9 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test("MEM-105 an allocation comes and goes", comes_and_goes)
         .test("MEM-105 what the worker does names its queue", worker)
         .test("MEM-105 offer, reclaim and reservations", offers)
+        .test("MEM-105 bytes that are dropped", discard)
+        .test("MEM-105 a page fault, by its process", fault)
+        .test("MEM-105 who is above the budget is told", trim)
         .test("MEM-104 MEM-105 the tracer and the log tell the same", both)
 }
 
@@ -117,6 +124,88 @@ fn offers() -> TestResult {
     }
     ensure_eq!(reclaim.get("status"), 0);
     drop((allocation, gpu));
+    soft.remove()
+}
+
+fn discard() -> TestResult {
+    let soft = SoftAdapter::enabled("paging-discard-events")?;
+    let gpu = Gpu::on(&soft.device()?, 0)?;
+    let log = Log::new(&gpu)?;
+    let (old, new) = (local(&gpu, PAGES)?, local(&gpu, PAGES)?);
+    leave_room(&gpu, &log, 1)?;
+    ensure_eq!(resident(&gpu, &old)?, 0);
+    let events = traced_memory(|| {
+        gpu.device()
+            .offer(&[&old], OfferPriority::Low, OfferFlags::empty())?;
+        ensure_eq!(resident(&gpu, &new)?, 0);
+        Ok(())
+    })?;
+    let (offer, discard) = (only(&events, "offer")?, only(&events, "discard")?);
+    ensure_eq!(discard.get("object"), offer.get("object"));
+    ensure_eq!(discard.get("count"), PAGES);
+    drop((log, old, new, gpu));
+    soft.remove()
+}
+
+fn fault() -> TestResult {
+    let soft = SoftAdapter::enabled("paging-fault-events")?;
+    let gpu = Gpu::on(&soft.device()?, 0)?;
+    let allocation = local(&gpu, 8)?;
+    // Nothing is below the first block.
+    let nowhere = BLOCK - 8;
+    let events = traced_memory(|| {
+        ensure_eq!(resident(&gpu, &allocation)?, 0);
+        let commands = Pm4::new().write64(nowhere, 1);
+        gpu.fails(&commands, ExecutionState::DmaPageFault)
+    })?;
+    // The buffer with the commands became resident, too.
+    let made = events.iter().find(|one| one.name == "make_resident");
+    let fault = only(&events, "page_fault")?;
+    ensure_eq!(fault.get("address"), nowhere);
+    ensure_eq!(fault.get("process"), made.ok_or("no call")?.get("process"));
+    ensure!(fault.get("object") != 0);
+    drop((allocation, gpu));
+    soft.remove()
+}
+
+/// Another process keeps memory for itself.
+fn trim() -> TestResult {
+    let soft = SoftAdapter::new("paging-trim-events")?;
+    soft.set("local_memory", &(16_u64 << 20).to_string())?;
+    soft.set("enabled", "1")?;
+    let gpu = Gpu::on(&soft.device()?, 0)?;
+    let group = MemoryGroup::Local;
+    let memory = gpu.device().adapter().video_memory(group)?;
+    let size = memory.budget * 3 / 4 / PAGE * PAGE;
+    let large = gpu.allocate_local(size)?;
+    let value = resident(&gpu, &large)?;
+    reaches(gpu.paging().fence(), value)?;
+    let notices = gpu.device().trim_notices()?;
+    let (begin, reserved) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        let adapter = soft.open()?;
+        begin.wait_for_parent()?;
+        adapter.reserve_video_memory(group, memory.available_for_reservation)?;
+        reserved.open()?;
+        begin.wait_for_parent()
+    })?;
+    let mut told = None;
+    let events = traced_memory(|| {
+        begin.open()?;
+        reserved.wait_for_child(&child)?;
+        while told.is_none() {
+            told = notices.wait(Some(soon()))?.ok_or("no notice")?.to_budget;
+        }
+        Ok(())
+    })?;
+    begin.open()?;
+    child.join()?;
+    let over = |event: &&Event| event.name == "trim" && Some(event.get("size")) == told;
+    let found = events.iter().find(over).ok_or("no trim")?;
+    let change = only(&events, "budget_change")?;
+    ensure!(found.get("process") != 0);
+    ensure!(found.get("process") != change.get("process"));
+    drop((notices, large, gpu));
     soft.remove()
 }
 

@@ -81,7 +81,7 @@ fn fails() -> TestResult {
 }
 
 /// Allocations of so many pages.
-const PAGES: u64 = 16;
+pub(crate) const PAGES: u64 = 16;
 
 /// Local allocations with their bytes, that are resident as long as nobody needs their room.
 fn idle(gpu: &Gpu, count: usize) -> TestResult<Vec<Allocation>> {
@@ -101,7 +101,7 @@ fn idle(gpu: &Gpu, count: usize) -> TestResult<Vec<Allocation>> {
 }
 
 /// Leaves room for so many of these allocations besides what is in use.
-fn leave_room(gpu: &Gpu, log: &Log, count: u64) -> TestResult {
+pub(crate) fn leave_room(gpu: &Gpu, log: &Log, count: u64) -> TestResult {
     let adapter = gpu.device().adapter();
     let (segments, _) = adapter.segment_and_node_count()?;
     let mut used = 0;
