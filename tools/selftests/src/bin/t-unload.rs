@@ -251,7 +251,7 @@ fn hanging_paging_nodes(parameters: &str) -> TestResult {
         module::load(parameters)?;
         eventually("the node is there", || Dxg::open().is_ok())
     };
-    let with_resets = format!("{parameters} tdr_delay_ms=1000");
+    let with_resets = format!("{parameters} tdr_delay_ms=2000");
     reload(&with_resets)?;
     for _ in 0..rounds(3) {
         let ready = Gate::new()?;
