@@ -75,8 +75,6 @@ struct State {
     added: u64,
     /// How many were taken out.
     removed: u64,
-    /// How many are there.
-    count: usize,
     /// Bytes of all that is there.
     bytes: u64,
 }
@@ -103,7 +101,6 @@ impl IdleList {
                         list: RBTree::new(),
                         added: 0,
                         removed: 0,
-                        count: 0,
                         bytes: 0,
                     },
                     "IdleList::state"
@@ -132,7 +129,6 @@ impl IdleList {
             .list
             .insert(place.0.into_node(key, Entry { what, bytes }));
 
-        state.count = state.count.saturating_add(1);
         state.bytes = state.bytes.saturating_add(bytes);
         key
     }
@@ -145,7 +141,6 @@ impl IdleList {
 
         // OVERFLOW: as above.
         state.removed = state.removed.wrapping_add(1);
-        state.count = state.count.saturating_sub(1);
         state.bytes = state.bytes.saturating_sub(bytes);
         Some(IdlePlace(node.into_reservation()))
     }
@@ -158,7 +153,7 @@ impl IdleList {
         let first = {
             let state = self.state.lock();
             let switches = self.switches.as_ref();
-            let turn = switches.map_or(0, |switches| switches.victim(state.count));
+            let turn = switches.map_or(0, |switches| switches.victim(|| state.list.iter().count()));
             let victim = state.list.iter().nth(turn);
 
             victim.map(|(_, victim)| victim.what.clone())

@@ -129,10 +129,10 @@ impl PagingSwitches {
     }
 
     /// Which of so many that could give way does so; 0 is the one whose turn it is.
-    pub(super) fn victim(&self, count: usize) -> usize {
+    pub(super) fn victim(&self, count: impl FnOnce() -> usize) -> usize {
         match self.by_chance.load(Relaxed) {
             // CAST: 32 bits fit a usize; there are fewer allocations than 2^32.
-            true => random::below(count as u32) as usize,
+            true => random::below(count() as u32) as usize,
             false => 0,
         }
     }
