@@ -106,6 +106,9 @@ void dxg_poll_wait(struct file *file, struct wait_queue_head *wq,
 
 /* threads.c */
 struct pid *dxg_thread_get(void);
+u64 dxg_stamp(void);
+u64 dxg_stamp_age(u32 then);
+u32 dxg_number_for_caller(u32 number);
 bool dxg_thread_is(struct pid *thread);
 void dxg_thread_ref(struct pid *thread);
 bool dxg_thread_is_dead(struct pid *thread);

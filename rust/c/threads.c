@@ -5,9 +5,11 @@
 #include <linux/errno.h>
 #include <linux/freezer.h>
 #include <linux/hrtimer.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/memcontrol.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -23,6 +25,42 @@
 struct pid *dxg_thread_get(void)
 {
 	return get_task_pid(current, PIDTYPE_PID);
+}
+
+/*
+ * Who calls, and when: the number of its process in the initial namespace of process ids, 0 for a
+ * kernel thread, and below it the lower half of jiffies.
+ */
+u64 dxg_stamp(void)
+{
+	u32 process = current->flags & PF_KTHREAD ? 0 : current->tgid;
+
+	return (u64)process << 32 | (u32)jiffies;
+}
+
+/* The age of a time of dxg_stamp() in nanoseconds. */
+u64 dxg_stamp_age(u32 then)
+{
+	return jiffies_to_nsecs((u32)jiffies - then);
+}
+
+/*
+ * A number of the initial namespace as the caller has it: 0 if its namespace does not, or if it is
+ * another one and the process or thread is gone.
+ */
+u32 dxg_number_for_caller(u32 number)
+{
+	struct pid *pid;
+	u32 own;
+
+	if (task_active_pid_ns(current) == &init_pid_ns)
+		return number;
+
+	rcu_read_lock();
+	pid = find_pid_ns(number, &init_pid_ns);
+	own = pid ? pid_vnr(pid) : 0;
+	rcu_read_unlock();
+	return own;
 }
 
 bool dxg_thread_is(struct pid *thread)

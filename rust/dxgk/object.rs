@@ -10,7 +10,11 @@
 use super::{
     adapter::Adapter,
     info::{
-        attachments::Attachments,
+        attachments::{
+            Attached,
+            Attachments,
+            Retired, //
+        },
         weak::WeakTarget, //
     },
     keyed_mutex::KeyedMutex,
@@ -37,6 +41,7 @@ use super::{
         OBJECTS, //
     },
     sync::{
+        about::About,
         cpu_event::CpuEvent,
         fence::Fence,
         legacy::LegacySync, //
@@ -46,7 +51,8 @@ use crate::{
     error::DxgResult,
     logic::{
         access,
-        sync_flags::Sharing, //
+        sync_flags::Sharing,
+        waiters::WaitKey, //
     },
     sys::{
         strong_count::StrongCount,
@@ -103,9 +109,9 @@ pub(crate) struct Header {
     /// The processes that have it open.
     #[pin]
     pub(crate) openers: Openers,
-    /// What its users have attached to it.
+    retired: Retired,
     #[pin]
-    pub(crate) attachments: Attachments<Object>,
+    attached: Attached<Object>,
 }
 
 /// What an object was made as, in one byte: a fence has no room for more.
@@ -167,8 +173,14 @@ impl Header {
             charge,
             strong: StrongCount::new(),
             openers <- Openers::new(),
-            attachments <- Attachments::new(),
+            retired: Retired::new(),
+            attached <- Attached::new(),
         })
+    }
+
+    /// What its users have attached to it.
+    pub(crate) fn attachments(&self) -> Attachments<'_, Object> {
+        self.attached.of(&self.retired)
     }
 
     /// Whether queued signals of it take effect when the commands before them were fetched
@@ -286,10 +298,10 @@ impl Object {
     pub(crate) fn weak_target(&self) -> DxgResult<Arc<WeakTarget<Self>>> {
         let header = self.header();
 
-        if let Some(known) = header.attachments.weak_target() {
+        if let Some(known) = header.attachments().weak_target() {
             return Ok(known);
         }
-        header.attachments.keep_weak_target(&WeakTarget::new(
+        header.attachments().keep_weak_target(&WeakTarget::new(
             self.clone(),
             header.id(),
             header.kind(),
@@ -304,6 +316,28 @@ impl Object {
             Self::Fence(fence) => fence.waiting(),
             Self::KeyedMutex(mutex) => mutex.waiting(),
             Self::Legacy(_) | Self::Resource(_) => 0,
+        }
+    }
+
+    /// The wait after the one under this key, or the first one, of an object that
+    /// [`Object::waiting`] counts them for.
+    pub(crate) fn wait_after(&self, key: Option<&WaitKey>) -> Option<(WaitKey, Option<About>)> {
+        match self {
+            Self::Fence(fence) => fence.wait_after(key),
+            Self::KeyedMutex(mutex) => mutex.wait_after(key),
+            Self::Legacy(_) | Self::Resource(_) => None,
+        }
+    }
+
+    /// Prints what there is to say of those who wait for it, as words of the line of a handle.
+    pub(crate) fn show_words(&self, m: &SeqFile) {
+        match self {
+            Self::Fence(fence) => {
+                seq_print!(m, " value={}", fence.value());
+                fence.signalled().print(m);
+            }
+            Self::KeyedMutex(mutex) => mutex.show_words(m),
+            Self::Legacy(_) | Self::Resource(_) => {}
         }
     }
 

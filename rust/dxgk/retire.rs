@@ -57,13 +57,13 @@ impl Object {
             }
         }
 
-        let attachments = header.attachments.retire();
+        let attachments = header.attachments().retire();
 
         if attachments == Rest::Much || !self.cleanup_contents_at_once() {
             return self.clone().cleanup_later();
         }
         if attachments == Rest::Little {
-            header.attachments.cleanup();
+            header.attachments().cleanup();
         }
     }
 
@@ -108,7 +108,7 @@ impl Object {
             Self::Resource(resource) => resource.cleanup(),
             Self::KeyedMutex(mutex) => mutex.abandon(),
         }
-        header.attachments.cleanup();
+        header.attachments().cleanup();
     }
 
     /// Hands step two to the worker.

@@ -121,7 +121,7 @@ pub(super) fn set(
     let changes = read_changes(target.header(), args.items, count)?;
 
     until_applied(|| {
-        let change = target.header().attachments.prepare_set(&changes);
+        let change = target.header().attachments().prepare_set(&changes);
         let change = report(change, &mut args.generation)?;
 
         answer.write(&opendxg_set_info {
@@ -145,7 +145,7 @@ pub(super) fn delete(
     };
 
     until_applied(|| {
-        let attachments = &target.header().attachments;
+        let attachments = target.header().attachments();
         let change = attachments.prepare_delete(id, args.expected_generation);
         let change = report(change, &mut args.generation)?;
 
@@ -178,7 +178,7 @@ pub(super) fn get(from: impl Receiver, args: &mut opendxg_get_info) -> DxgResult
     info_rules::check_get(args.flags, args.data, args.size)?;
 
     let target = from.target(args.handle, args.handle_type)?;
-    let store = target.header().attachments.store();
+    let store = target.header().attachments().store();
     let entry = store
         // CAST: 32 bits fit a usize.
         .read(args.key, args.max_schema, args.size as usize)
@@ -228,7 +228,7 @@ pub(super) fn enumerate(from: impl Receiver, args: &mut opendxg_enum_info) -> Dx
     check_address(args.entries, args.count)?;
 
     let target = from.target(args.handle, args.handle_type)?;
-    let store = target.header().attachments.store();
+    let store = target.header().attachments().store();
     let entries = store.entries();
     // CAST: as many as the module parameter allows, which has 32 bits.
     let count = entries.len() as u32;

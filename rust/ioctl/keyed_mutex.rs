@@ -88,7 +88,7 @@ fn write_data(data: PrivateData, mutex: &KeyedMutex) -> DxgResult {
         return Ok(());
     }
 
-    let Some(value) = mutex.header.attachments.blob() else {
+    let Some(value) = mutex.header.attachments().blob() else {
         return Ok(());
     };
 

@@ -105,7 +105,7 @@ impl Subject {
         args.member_kinds = self.kinds;
         args.access = self.access;
         args.object_id = header.id();
-        args.generation = header.attachments.generation();
+        args.generation = header.attachments().generation();
         // Without the one that this call has taken.
         args.references = references(object).saturating_sub(1);
         args.local_references = process.map_or(0, |process| header.openers.of(&process.mappings));

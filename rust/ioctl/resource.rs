@@ -336,7 +336,7 @@ pub(super) fn runtime_data(call: Call<'_>, args: &D3DKMT_GETRUNTIMEDATA) -> DxgR
 
     invalid_if(!matches!(strong.object(), Object::Resource(_)))?;
 
-    let blob = strong.object().header().attachments.blob();
+    let blob = strong.object().header().attachments().blob();
     let bytes = blob.as_ref().map_or(&[][..], |value| value.bytes());
 
     // CAST: 32 bits fit a usize.

@@ -53,7 +53,10 @@ use crate::{
             eventfd::EventFd,
             object_file::PendingFd, //
         },
-        task::sleep,
+        task::{
+            sleep,
+            stamp::Stamp, //
+        },
         user, //
     },
     uapi::*, //
@@ -391,6 +394,7 @@ impl Request {
         }
         check.result()?;
 
+        let by = Stamp::of_caller();
         let mut is_alone = true;
 
         for (place, value) in fences.iter().zip(values) {
@@ -399,7 +403,7 @@ impl Request {
                 break;
             };
 
-            is_alone = is_alone && fence.signal_alone(*value, allow_rewind)?;
+            is_alone = is_alone && fence.signal_alone(by, *value, allow_rewind)?;
             if !is_alone {
                 // There is room for all of them.
                 let _room = rest.push((*fence).clone());
@@ -463,7 +467,7 @@ pub(super) fn signal_from_cpu(
     Request::of_signal(args)?.with_elements(
         call,
         |rights| rights.signal,
-        |fence, value| Ok(fence.signal_alone(value, allow_rewind)?),
+        |fence, value| Ok(fence.signal_alone(Stamp::of_caller(), value, allow_rewind)?),
         move |_, elements| signal_each(call, args.hDevice, pairs(elements), allow_rewind),
     )
 }

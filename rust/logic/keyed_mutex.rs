@@ -144,6 +144,17 @@ impl<M: OwnerMap, L: OwnerList<Owner = M::Owner>> KeyedMutex<M, L> {
         self.waiting
     }
 
+    /// The place of the waiter after this one, or of the first one, and where to look for it. For
+    /// those who show what there is.
+    pub fn after(&self, place: Option<&WaitKey>) -> Option<(WaitKey, &M, &L)> {
+        let place = match place {
+            None => lower(self.waiters.first(), self.sleepers.first()),
+            Some(place) => lower(self.waiters.next(place), self.sleepers.next(place)),
+        }?;
+
+        Some((place, &self.waiters, &self.sleepers))
+    }
+
     /// Makes `owner` the owner if the mutex is free at `key` (RES-95). An owner that acquires again
     /// finds it busy like everybody else (RES-97).
     pub fn acquire(&mut self, key: u64, owner: M::Owner) -> Attempt<M::Owner> {

@@ -74,6 +74,11 @@ impl WaitSet {
         }
     }
 
+    /// When it ends.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// One element was satisfied. True if this ended the wait: the caller then wakes the waiter.
     pub fn satisfy(&self) -> bool {
         fetch_sub(&self.missing, 1) == 1 && self.end(WaitEnd::Satisfied)

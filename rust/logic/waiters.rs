@@ -278,6 +278,17 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
         self.queued
     }
 
+    /// The key of the waiter after this one, or of the first one, and where to look for it. For
+    /// those who show what there is.
+    pub fn after(&self, key: Option<&WaitKey>) -> Option<(WaitKey, &M, &L)> {
+        let key = match key {
+            None => self.first(),
+            Some(key) => self.next(key),
+        }?;
+
+        Some((key, &self.map, &self.sleepers))
+    }
+
     /// The smallest key.
     fn first(&self) -> Option<WaitKey> {
         lower(self.map.first(), self.sleepers.first())

@@ -233,6 +233,9 @@ unsafe extern "C" {
     );
     pub fn dxg_poll_wait(file: *mut file, wq: *mut wait_queue_head, table: *mut poll_table_struct);
     pub fn dxg_thread_get() -> *mut pid;
+    pub fn dxg_stamp() -> kernel::ffi::c_ulonglong;
+    pub fn dxg_stamp_age(then: kernel::ffi::c_uint) -> kernel::ffi::c_ulonglong;
+    pub fn dxg_number_for_caller(number: kernel::ffi::c_uint) -> kernel::ffi::c_uint;
     pub fn dxg_thread_is(thread: *mut pid) -> bool;
     pub fn dxg_thread_ref(thread: *mut pid);
     pub fn dxg_thread_is_dead(thread: *mut pid) -> bool;

@@ -152,6 +152,27 @@ impl<T: Send + Sync + 'static> StackList<T> {
         self.keys().find(|own| *own > *key)
     }
 
+    /// Calls `look` with what the place with this key is for. `None` if it is not here.
+    pub(crate) fn look<R>(&self, key: &WaitKey, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let mut next = self.first;
+
+        while let Some(place) = next {
+            // SAFETY: By the invariant the place is there, with what it is for. Links of this list
+            // change by `&mut self` only.
+            let (link, what) = unsafe {
+                let link = &*place.as_ref().link.get();
+
+                (link, link.what.as_ref())
+            };
+
+            if link.key == *key {
+                return Some(look(what));
+            }
+            next = link.next;
+        }
+        None
+    }
+
     /// Whether it has as many places as it may.
     pub(crate) fn is_full(&self) -> bool {
         self.keys().count() >= MAX_SLEEPERS
@@ -292,6 +313,8 @@ mod tests {
 
         assert_eq!(list.first(), Some(key(5, 2)));
         assert_eq!(list.next(&key(5, 2)), Some(key(5, 3)));
+        assert_eq!(list.look(&key(5, 2), |what| *what), Some(2));
+        assert_eq!(list.look(&key(5, 4), |what| *what), None);
         assert_eq!(list.next(&key(7, 1)), Some(key(9, 4)));
         assert_eq!(list.take(&key(7, 1), |what| *what), Some(1));
         assert_eq!(list.take(&key(7, 1), |what| *what), None);

@@ -19,6 +19,7 @@ use crate::dxgk::{
     stats::ObjectKind,
     sync::cpu_event::CpuEvent, //
 };
+use crate::sys::seq;
 use kernel::{
     prelude::*,
     rbtree::RBTree,
@@ -32,6 +33,9 @@ use kernel::{
 
 /// How many entries of information stores fdinfo shows of one process.
 const INFOS_SHOWN: usize = 16384;
+
+/// How many waits it shows.
+const WAITS_SHOWN: usize = 16384;
 
 /// Prints the information stores of objects, each object once, even if it has several handles.
 pub(super) struct Infos {
@@ -53,7 +57,7 @@ impl Infos {
 
     /// Prints the store of an object unless that was done, if all of it fits into what is left.
     fn print(&mut self, m: &SeqFile, header: &Header) {
-        let (object, store) = (header.id(), header.attachments.store());
+        let (object, store) = (header.id(), header.attachments().store());
         let entries = store.entries().len();
 
         if entries == 0 || self.seen.get(&object).is_some() {
@@ -79,6 +83,62 @@ impl Infos {
     pub(super) fn finish(self, m: &SeqFile) {
         if self.hidden != 0 {
             seq_print!(m, "dxg-info-more:\t{}\n", self.hidden);
+        }
+    }
+}
+
+/// Prints who waits for objects, each object once.
+pub(super) struct Waits {
+    /// The objects whose waits were printed or counted as hidden.
+    seen: RBTree<u64, ()>,
+    shown: usize,
+    hidden: usize,
+}
+
+impl Waits {
+    /// Nothing was printed yet.
+    pub(super) fn new() -> Self {
+        Self {
+            seen: RBTree::new(),
+            shown: 0,
+            hidden: 0,
+        }
+    }
+
+    /// Prints the waits for an object unless that was done. The lock of the object is held for one
+    /// wait at a time.
+    fn print(&mut self, m: &SeqFile, object: &Object) {
+        let id = object.header().id();
+
+        if object.waiting() == 0 || self.seen.get(&id).is_some() {
+            return;
+        }
+
+        // If this fails, the waits count as hidden each time.
+        let is_new = self
+            .seen
+            .try_create_and_insert(id, (), GFP_KERNEL_ACCOUNT)
+            .is_ok();
+        let mut last = None;
+
+        while self.shown < WAITS_SHOWN && is_new && seq::wants_more(m) {
+            let Some((key, about)) = object.wait_after(last.as_ref()) else {
+                return;
+            };
+
+            if let Some(about) = about {
+                about.print(m, id, key.value);
+                self.shown += 1;
+            }
+            last = Some(key);
+        }
+        self.hidden += object.waiting();
+    }
+
+    /// Says how many were not printed.
+    pub(super) fn finish(self, m: &SeqFile) {
+        if self.hidden != 0 {
+            seq_print!(m, "dxg-waits-more:\t{}\n", self.hidden);
         }
     }
 }
@@ -175,7 +235,7 @@ impl Line {
     /// Prints it, with what belongs to the handle.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn print(&self, m: &SeqFile, handle: u32, infos: &mut Infos) {
+    pub(super) fn print(&self, m: &SeqFile, handle: u32, infos: &mut Infos, waits: &mut Waits) {
         match self {
             Self::Other(kind, id) => {
                 seq_print!(m, "dxg-handle:\t{handle:#010x} {} {id}\n", kind.name());
@@ -197,11 +257,13 @@ impl Line {
                 let header = object.header();
 
                 Self::print_object(m, handle, *kind, object, *access);
+                object.show_words(m);
                 if let Some(event) = object.cpu_event() {
                     Self::print_cpu_event(m, event);
                 }
                 seq_print!(m, "\n");
                 infos.print(m, header);
+                waits.print(m, object);
             }
             Self::Allocation(opened) => {
                 let open_resource = &opened.open_resource;

@@ -60,7 +60,8 @@ use entry::Entry;
 use fdinfo::{
     Adapters,
     Infos,
-    Line, //
+    Line,
+    Waits, //
 };
 use kernel::{
     new_spinlock,
@@ -380,6 +381,7 @@ impl HandleTable {
     pub(crate) fn show(&self, m: &SeqFile) {
         let mut adapters = Adapters::new();
         let mut infos = Infos::new();
+        let mut waits = Waits::new();
         let mut seen = 0;
         let mut shown = 0;
 
@@ -403,12 +405,13 @@ impl HandleTable {
                 if let Some(adapter) = adapter {
                     adapters.print(m, &adapter);
                 }
-                line.print(m, handle::local(index), &mut infos);
+                line.print(m, handle::local(index), &mut infos, &mut waits);
                 shown += 1;
             }
             seen = index;
         }
         infos.finish(m);
+        waits.finish(m);
     }
 
     /// What `look` says about the first entry above the index `seen`, and its index.

@@ -190,7 +190,7 @@ impl OpenResource {
         let header = &self.resource.header;
         let value = shortage(Value::new(header.accounts(), header, bytes))?;
 
-        shortage(header.attachments.set_blob(value))
+        shortage(header.attachments().set_blob(value))
     }
 
     /// Gives a new open resource, which nobody knows yet, the handles of its allocations.

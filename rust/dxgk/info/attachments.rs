@@ -46,25 +46,75 @@ use kernel::{
     seq_file::SeqFile,
     seq_print,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         SpinLock, //
     }, //
 };
 
 struct State<T> {
-    /// The object has retired: nothing may be attached.
-    retired: bool,
     /// `None` until the first entry is stored.
     store: Option<Arc<Store>>,
     /// `None` until the first weak reference or watch.
     weak_target: Option<Arc<WeakTarget<T>>>,
 }
 
-/// The attachments of one object, which weak references keep as a `T`.
+/// The attachments of one object, which weak references keep as a `T`, as the object has them.
 #[pin_data]
-pub(crate) struct Attachments<T> {
+pub(crate) struct Attached<T> {
     #[pin]
     state: SpinLock<State<T>>,
+}
+
+/// Whether an object has retired, so that nothing may be attached. It is apart from [`Attached`],
+/// which would have to be eight bytes larger. LOCK: that of the attachments.
+pub(crate) struct Retired(Atomic<bool>);
+
+/// The attachments of one object.
+pub(crate) struct Attachments<'a, T> {
+    attached: &'a Attached<T>,
+    retired: &'a Retired,
+}
+
+impl<T> Clone for Attachments<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Attachments<'_, T> {}
+
+impl Retired {
+    /// Not yet.
+    pub(crate) fn new() -> Self {
+        Self(Atomic::new(false))
+    }
+}
+
+impl<T: Unpin> Attached<T> {
+    /// Nothing attached.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            state <- new_spinlock!(
+                State {
+                    store: None,
+                    weak_target: None,
+                },
+                "Attached::state"
+            ),
+        })
+    }
+
+    /// These, of an object that says whether it has retired.
+    pub(crate) fn of<'a>(&'a self, retired: &'a Retired) -> Attachments<'a, T> {
+        Attachments {
+            attached: self,
+            retired,
+        }
+    }
 }
 
 /// The store of an object at one moment.
@@ -80,7 +130,7 @@ impl core::ops::Deref for Snapshot {
 
 /// A prepared change of the store, not visible yet. Dropping it leaves no trace.
 pub(crate) struct PreparedChange<'a, T> {
-    attachments: &'a Attachments<T>,
+    attachments: Attachments<'a, T>,
     seen: Snapshot,
     new: Arc<Store>,
 }
@@ -111,14 +161,14 @@ impl<T: Unpin> PreparedChange<'_, T> {
     ///
     /// Context: any that may take the lock. To be dropped with no locks held, like the result.
     pub(in crate::dxgk) fn apply(&self) -> core::result::Result<Applied<T>, Failed> {
-        let mut state = self.attachments.state.lock();
+        let mut state = self.attachments.attached.state.lock();
         let same = match (&self.seen.0, &state.store) {
             (Some(seen), Some(present)) => Arc::ptr_eq(seen, present),
             (None, None) => true,
             _ => false,
         };
 
-        if state.retired {
+        if self.attachments.is_retired() {
             return Err(Failed::Dead);
         }
         if !same {
@@ -181,29 +231,21 @@ pub(crate) fn until_applied(mut attempt: impl FnMut() -> DxgResult<bool>) -> Dxg
     Ok(())
 }
 
-impl<T: Unpin> Attachments<T> {
-    /// Nothing attached.
-    pub(crate) fn new() -> impl PinInit<Self> {
-        pin_init!(Self {
-            state <- new_spinlock!(
-                State {
-                    retired: false,
-                    store: None,
-                    weak_target: None,
-                },
-                "Attachments::state"
-            ),
-        })
+impl<'a, T: Unpin> Attachments<'a, T> {
+    /// Whether the object has retired. Called with the lock held.
+    fn is_retired(self) -> bool {
+        self.retired.0.load(Relaxed)
     }
 
     /// The store as it is now. To be dropped with no locks held.
-    pub(crate) fn store(&self) -> Snapshot {
-        Snapshot(self.state.lock().store.clone())
+    pub(crate) fn store(self) -> Snapshot {
+        Snapshot(self.attached.state.lock().store.clone())
     }
 
     /// How often the store has changed.
-    pub(crate) fn generation(&self) -> u64 {
-        self.state
+    pub(crate) fn generation(self) -> u64 {
+        self.attached
+            .state
             .lock()
             .store
             .as_ref()
@@ -212,9 +254,9 @@ impl<T: Unpin> Attachments<T> {
 
     /// Prepares a change of the store as it is now.
     fn prepare(
-        &self,
+        self,
         make: impl FnOnce(&Store) -> core::result::Result<Store, Failed>,
-    ) -> core::result::Result<PreparedChange<'_, T>, Failed> {
+    ) -> core::result::Result<PreparedChange<'a, T>, Failed> {
         let seen = self.store();
         let new = Arc::new(make(&seen)?, GFP_KERNEL_ACCOUNT)?;
 
@@ -229,9 +271,9 @@ impl<T: Unpin> Attachments<T> {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn prepare_set(
-        &self,
+        self,
         changes: &[Change],
-    ) -> core::result::Result<PreparedChange<'_, T>, Failed> {
+    ) -> core::result::Result<PreparedChange<'a, T>, Failed> {
         let writer = Credentials::of_caller();
 
         self.prepare(|store| store.with(changes, writer))
@@ -241,22 +283,22 @@ impl<T: Unpin> Attachments<T> {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn prepare_delete(
-        &self,
+        self,
         id: Id,
         expected: u64,
-    ) -> core::result::Result<PreparedChange<'_, T>, Failed> {
+    ) -> core::result::Result<PreparedChange<'a, T>, Failed> {
         self.prepare(|store| store.without(id, expected))
     }
 
     /// The private runtime data, if the object has any (RES-67). To be dropped with no locks held.
-    pub(crate) fn blob(&self) -> Option<Arc<Value>> {
+    pub(crate) fn blob(self) -> Option<Arc<Value>> {
         let store = self.store();
 
         store.entry(BLOB).map(|entry| entry.value.clone())
     }
 
     /// Size of the private runtime data; 0 without any.
-    pub(crate) fn blob_size(&self) -> usize {
+    pub(crate) fn blob_size(self) -> usize {
         self.blob().map_or(0, |value| value.bytes().len())
     }
 
@@ -265,16 +307,16 @@ impl<T: Unpin> Attachments<T> {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn prepare_blob(
-        &self,
+        self,
         value: &Arc<Value>,
-    ) -> core::result::Result<PreparedChange<'_, T>, Failed> {
+    ) -> core::result::Result<PreparedChange<'a, T>, Failed> {
         self.prepare_set(&[blob(value.clone(), 0)])
     }
 
     /// Replaces the private runtime data (RES-68). ACCESS_DENIED if it is sealed (RES-70).
     ///
     /// Context: may sleep, no locks held.
-    pub(crate) fn set_blob(&self, value: Arc<Value>) -> DxgResult {
+    pub(crate) fn set_blob(self, value: Arc<Value>) -> DxgResult {
         until_applied(|| Ok(self.prepare_blob(&value)?.commit()?))
     }
 
@@ -283,9 +325,9 @@ impl<T: Unpin> Attachments<T> {
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn prepare_first_blob(
-        &self,
+        self,
         value: &Arc<Value>,
-    ) -> DxgResult<Option<PreparedChange<'_, T>>> {
+    ) -> DxgResult<Option<PreparedChange<'a, T>>> {
         match self.prepare_set(&[blob(value.clone(), CREATE_ONLY)]) {
             Ok(change) => Ok(Some(change)),
             Err(Failed::Refused(Refused::Exists)) => Ok(None),
@@ -294,19 +336,19 @@ impl<T: Unpin> Attachments<T> {
     }
 
     /// The object's weak target, if it has one.
-    pub(in crate::dxgk) fn weak_target(&self) -> Option<Arc<WeakTarget<T>>> {
-        self.state.lock().weak_target.clone()
+    pub(in crate::dxgk) fn weak_target(self) -> Option<Arc<WeakTarget<T>>> {
+        self.attached.state.lock().weak_target.clone()
     }
 
     /// Makes `fresh` the object's weak target. If it has one already, returns that. Fails if the
     /// object has retired.
     pub(in crate::dxgk) fn keep_weak_target(
-        &self,
+        self,
         fresh: &Arc<WeakTarget<T>>,
     ) -> DxgResult<Arc<WeakTarget<T>>> {
-        let mut state = self.state.lock();
+        let mut state = self.attached.state.lock();
 
-        if state.retired {
+        if self.is_retired() {
             return Err(Status::INVALID_PARAMETER.into());
         }
         Ok(state
@@ -320,10 +362,11 @@ impl<T: Unpin> Attachments<T> {
     /// what is left for [`Attachments::cleanup`].
     ///
     /// Context: no locks held. Called once.
-    pub(in crate::dxgk) fn retire(&self) -> Rest {
-        let mut state = self.state.lock();
+    pub(in crate::dxgk) fn retire(self) -> Rest {
+        let state = self.attached.state.lock();
 
-        state.retired = true;
+        // ORDERING: the lock orders it.
+        self.retired.0.store(true, Relaxed);
 
         let weak_target = state.weak_target.clone();
         let rest = match &state.store {
@@ -343,9 +386,9 @@ impl<T: Unpin> Attachments<T> {
     /// entries and their files.
     ///
     /// Context: may sleep, no locks held. Called once, after [`Attachments::retire`].
-    pub(crate) fn cleanup(&self) {
+    pub(crate) fn cleanup(self) {
         let (store, weak_target) = {
-            let mut state = self.state.lock();
+            let mut state = self.attached.state.lock();
 
             (state.store.take(), state.weak_target.take())
         };
@@ -357,7 +400,7 @@ impl<T: Unpin> Attachments<T> {
     }
 
     /// Prints into the fdinfo of an NT handle.
-    pub(crate) fn show(&self, m: &SeqFile, object: u64) {
+    pub(crate) fn show(self, m: &SeqFile, object: u64) {
         seq_print!(m, "dxg-generation:\t{}\n", self.generation());
         self.store().show(m, object);
         if let Some(weak_target) = self.weak_target() {

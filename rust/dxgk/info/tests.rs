@@ -59,8 +59,8 @@ mod tests {
         Ok(Strong::first(Object::Legacy(fence)))
     }
 
-    fn attachments(strong: &Strong) -> &Attachments<Object> {
-        &strong.object().header().attachments
+    fn attachments(strong: &Strong) -> Attachments<'_, Object> {
+        strong.object().header().attachments()
     }
 
     fn value(accounts: &Arc<Accounts>, size: usize) -> Result<Arc<Value>> {
@@ -95,14 +95,14 @@ mod tests {
     }
 
     /// Removes the private runtime data, which must have this generation.
-    fn delete(attachments: &Attachments<Object>, generation: u64) -> Result<bool> {
+    fn delete(attachments: Attachments<'_, Object>, generation: u64) -> Result<bool> {
         let change = attachments.prepare_delete(BLOB, generation);
 
         change.and_then(PreparedChange::commit).map_err(|_| EINVAL)
     }
 
     /// Gives the object its first private runtime data.
-    fn give(attachments: &Attachments<Object>, value: &Arc<Value>) -> Result<bool> {
+    fn give(attachments: Attachments<'_, Object>, value: &Arc<Value>) -> Result<bool> {
         let change = attachments.prepare_first_blob(value).map_err(|_| EINVAL)?;
 
         change.ok_or(EINVAL)?.commit().map_err(|_| EINVAL)
@@ -166,7 +166,7 @@ mod tests {
         let object = strong.object().clone();
 
         drop(strong);
-        assert!(object.header().attachments.blob().is_none());
+        assert!(object.header().attachments().blob().is_none());
         assert_eq!(kept.bytes(), &[7; 6]);
         Ok(())
     }

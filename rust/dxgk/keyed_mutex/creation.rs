@@ -73,7 +73,7 @@ impl Process {
         let strong = Strong::first(Object::KeyedMutex(mutex.clone()));
 
         if let Some(value) = request.data {
-            shortage(mutex.header.attachments.set_blob(value))?;
+            shortage(mutex.header.attachments().set_blob(value))?;
         }
 
         let global = match request.sharing {
@@ -109,7 +109,7 @@ impl Process {
 impl KeyedMutex {
     /// How many bytes of private data it has, if it has some.
     pub(crate) fn data_size(&self) -> Option<usize> {
-        let own = self.header.attachments.blob();
+        let own = self.header.attachments().blob();
 
         own.map(|own| own.bytes().len())
     }
@@ -138,7 +138,7 @@ impl FirstData {
     pub(crate) fn prepare(&self) -> DxgResult<FirstChange<'_>> {
         match &self.0 {
             Some((mutex, value)) => {
-                let change = mutex.header.attachments.prepare_first_blob(value);
+                let change = mutex.header.attachments().prepare_first_blob(value);
 
                 shortage(change).map(FirstChange)
             }

@@ -24,10 +24,14 @@ use super::{
         Value, //
     },
     object::Header,
-    sync::queue::{
-        self,
-        Knows,
-        Queue, //
+    sync::{
+        about::About,
+        queue::{
+            self,
+            Knows,
+            Queue, //
+        },
+        wake::THREAD, //
     }, //
 };
 use crate::{
@@ -48,6 +52,7 @@ use crate::{
         },
         sleepers::News,
         timeout::Deadline,
+        wait_set::Mode,
         waiters::{
             WaitKey,
             WaitMap, //
@@ -67,6 +72,7 @@ use crate::{
                 Early,
                 Signals, //
             },
+            stamp::Stamp,
             thread::Thread,
             thread_exit::{
                 ExitListener,
@@ -134,6 +140,8 @@ impl Owner {
 /// A thread that waits for a key.
 pub(crate) struct Sleeper {
     owner: Owner,
+    /// Its process, and since when it waits.
+    begun: Stamp,
     task: ARef<Task>,
     /// 0 while it waits; then one of the values below, stored before the thread is woken.
     state: Word32,
@@ -181,9 +189,21 @@ impl Sleeper {
     fn of_caller(owner: Owner) -> Self {
         Self {
             owner,
+            begun: Stamp::of_caller(),
             task: sleep::me(),
             state: Atomic::new(0),
             fence: Atomic::new(0),
+        }
+    }
+
+    /// What fdinfo shows of it, in this place.
+    fn about(&self, place: &WaitKey) -> About {
+        About {
+            id: place.seq,
+            begun: self.begun,
+            receiver: THREAD,
+            thread: sleep::number(&self.task),
+            mode: Mode::All,
         }
     }
 
@@ -236,6 +256,8 @@ struct State {
     rules: MutexRules,
     /// Follows the owner of `rules`.
     watch: OwnerWatch,
+    /// Who has acquired or released it last, and when. A release may hand it over.
+    changed: Stamp,
     /// Whether `look_again` is queued or runs.
     looks_later: bool,
 }
@@ -340,6 +362,7 @@ impl KeyedMutex {
         let state = State {
             rules: Rules::new(key, Queue::new(), StackList::new()),
             watch: OwnerWatch::Idle(Some(Idle::new()?)),
+            changed: Stamp::NEVER,
             looks_later: false,
         };
 
@@ -401,6 +424,7 @@ impl KeyedMutex {
         let attempt = state.rules.acquire(key, owner);
 
         if matches!(attempt, Attempt::Acquired(_)) {
+            state.changed = Stamp::of_caller();
             // Nobody was watched before.
             let _nothing = state.watch_owner(self);
         }
@@ -585,7 +609,7 @@ impl KeyedMutex {
             return Err(Status::ACCESS_DENIED.into());
         }
         attachments::until_applied(|| {
-            let change = self.header.attachments.prepare_blob(data)?;
+            let change = self.header.attachments().prepare_blob(data)?;
             let mut state = self.state.lock();
 
             if !state.is_owned_by_caller(open) {
@@ -627,6 +651,7 @@ impl KeyedMutex {
     ) {
         let before = state.watch_owner(self);
 
+        state.changed = Stamp::of_caller();
         drop(state);
         drop((before, released.before));
         match released.next {
@@ -699,6 +724,31 @@ impl KeyedMutex {
     pub(crate) fn waiting(&self) -> usize {
         // CAST: 32 bits fit a usize.
         self.state.lock().rules.waiting() as usize
+    }
+
+    /// The wait after the one in this place, or the first one.
+    pub(crate) fn wait_after(&self, place: Option<&WaitKey>) -> Option<(WaitKey, Option<About>)> {
+        let state = self.state.lock();
+        let (place, queue, sleepers) = state.rules.after(place)?;
+        let about = sleepers
+            .look(&place, |sleeper| sleeper.about(&place))
+            .or_else(|| Some(queue.get(&place)?.about(&place)));
+
+        Some((place, about))
+    }
+
+    /// Prints the words of a handle into fdinfo.
+    pub(crate) fn show_words(&self, m: &SeqFile) {
+        let state = self.state.lock();
+        let owner = state.rules.owner().map(|owner| owner.thread.clone());
+        let (key, changed) = (state.rules.key(), state.changed);
+
+        drop(state);
+        seq_print!(m, " key={key}");
+        if let Some(thread) = owner {
+            seq_print!(m, " owner={}", thread.number_for_caller());
+        }
+        changed.print(m);
     }
 
     /// Prints the state into fdinfo.

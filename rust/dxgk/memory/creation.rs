@@ -156,7 +156,13 @@ impl Parent {
                     let value =
                         shortage(Value::new(&tables.accounts, &*self.device, runtime_data))?;
 
-                    shortage(open_resource.resource().header.attachments.set_blob(value))?;
+                    shortage(
+                        open_resource
+                            .resource()
+                            .header
+                            .attachments()
+                            .set_blob(value),
+                    )?;
                 }
                 if maker.creation.sharing() == Sharing::Global {
                     handles.global = Some(open_resource.name_globally(&tables.globals)?);

@@ -56,7 +56,7 @@ impl FoundResource {
         // CAST: blobs and driver data have at most 64 KiB.
         ResourceSizes {
             count,
-            runtime_data: self.resource.header.attachments.blob_size() as u32,
+            runtime_data: self.resource.header.attachments().blob_size() as u32,
             driver_data: self.resource.description.driver_data.len() as u32,
             total_driver_data,
         }
@@ -75,7 +75,7 @@ impl Contents {
     fn of(resource: Arc<Resource>) -> DxgResult<Self> {
         Ok(Self {
             allocations: resource.allocations()?,
-            runtime_data: resource.header.attachments.blob(),
+            runtime_data: resource.header.attachments().blob(),
             resource,
         })
     }

@@ -14,7 +14,10 @@ use crate::{
         submission_order::Moment,
         waiters::BATCHES, //
     },
-    sys::file::eventfd::EventFd, //
+    sys::{
+        file::eventfd::EventFd,
+        task::stamp::Stamp, //
+    }, //
 };
 use kernel::{
     alloc::AllocError,
@@ -47,6 +50,8 @@ pub(crate) enum Effect {
 /// A signal in one or more queues.
 pub(crate) struct QueuedSignal {
     effect: Effect,
+    /// Who has queued it, and when.
+    queued: Stamp,
     /// In how many queues it still has to be its turn.
     missing: Atomic<u32>,
     /// When it takes effect.
@@ -70,6 +75,7 @@ impl QueuedSignal {
         Arc::new(
             Self {
                 effect,
+                queued: Stamp::of_caller(),
                 missing: Atomic::new(queues),
                 moment,
             },
@@ -133,9 +139,10 @@ impl QueuedSignal {
         match &self.effect {
             Effect::Objects(elements) => {
                 let mut batches = BATCHES;
+                let by = self.queued.again();
 
                 for element in elements {
-                    element.signal(adapter, &mut batches);
+                    element.signal(by, adapter, &mut batches);
                 }
             }
             Effect::Event(event) => event.signal(),
@@ -144,13 +151,13 @@ impl QueuedSignal {
 }
 
 impl SignalElement {
-    /// Signals it for a queue of this adapter, and releases so many batches of waits, together with
-    /// others.
-    fn signal(&self, adapter: u64, batches: &mut u32) {
+    /// Signals it for a queue of this adapter and of the process in `by`, and releases so many
+    /// batches of waits, together with others.
+    fn signal(&self, by: Stamp, adapter: u64, batches: &mut u32) {
         match self.strong.object() {
             Object::Fence(fence) => {
                 // It may go down (FEN-42), so that it is never refused.
-                let _done = fence.signal_within(Some(adapter), self.value, true, batches);
+                let _done = fence.signal_within(by, Some(adapter), self.value, true, batches);
             }
             Object::Legacy(object) => object.signal(self.value),
             Object::Resource(_) | Object::KeyedMutex(_) => {}

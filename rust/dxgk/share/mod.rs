@@ -258,7 +258,7 @@ impl NtHandle {
         seq_print!(m, "dxg-references:\t{}\n", header.references());
         seq_print!(m, "dxg-waiters:\t{}\n", object.waiting());
         if trusted {
-            header.attachments.show(m, header.id());
+            header.attachments().show(m, header.id());
         }
     }
 }

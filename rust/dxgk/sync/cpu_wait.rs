@@ -371,8 +371,8 @@ fn move_off_stack<const N: usize>(
     call: &impl Fn() -> SameCall,
 ) -> DxgResult {
     let thread = WakeThread::of_caller();
-    let (id, count) = (sleeping.id(), sleeping.elements());
-    let new = Waiter::with_id(id, mode, count, thread, pending)
+    let (id, begun, count) = (sleeping.id(), sleeping.begun(), sleeping.elements());
+    let new = Waiter::with_id(id, begun, mode, count, thread, pending)
         .and_then(|waiter| Ok((new_nodes(&waiter, count)?, waiter)));
     let Ok((new_nodes, waiter)) = new else {
         return result_of(sleeping.leave());

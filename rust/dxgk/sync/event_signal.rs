@@ -34,6 +34,7 @@ use crate::dxgk::{
 };
 use crate::{
     error::DxgResult,
+    logic::waiters::BATCHES,
     sys::{
         alloc::pin_arc,
         file::event_watch::{
@@ -42,6 +43,7 @@ use crate::{
             EventWatcher,
             Happened, //
         },
+        task::stamp::Stamp,
         work, //
     }, //
 };
@@ -90,6 +92,8 @@ pub(crate) struct EventSignal {
     weak_target: Counted<Arc<WeakTarget<Object>>, NOTICES>,
     value: u64,
     allow_rewind: bool,
+    /// Who has begun it.
+    begun: Stamp,
     /// What has happened to the eventfd first; [`NOTHING`] yet. One that is signalled after it was
     /// closed is signalled for others.
     happened: Atomic<u32>,
@@ -127,6 +131,7 @@ impl EventSignal {
                 weak_target,
                 value,
                 allow_rewind,
+                begun: Stamp::of_caller(),
                 happened: Atomic::new(NOTHING),
                 is_taken: Atomic::new(false),
                 links <- new_spinlock!(
@@ -177,7 +182,9 @@ impl EventSignal {
         }
         // It may be retiring: then nobody sees the value.
         if let Some(Object::Fence(fence)) = self.weak_target.object() {
-            let result = fence.signal(self.value, self.allow_rewind);
+            let by = self.begun.again();
+            let result =
+                fence.signal_within(by, None, self.value, self.allow_rewind, &mut { BATCHES });
 
             if result.is_err() {
                 self.count_refused();

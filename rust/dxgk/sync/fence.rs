@@ -11,6 +11,7 @@ mod across;
 mod engines;
 
 use super::{
+    about::About,
     cross_adapter::CrossAdapter,
     fence_storage::FenceStorage,
     kmd_fence::KmdFence,
@@ -62,6 +63,7 @@ use crate::{
             NewPlace,
             StackList, //
         },
+        task::stamp::Stamp,
         trace,
         work, //
     }, //
@@ -104,6 +106,10 @@ pub(crate) trait FenceWaiter: Knows + Send + Sync {
     fn satisfied(&self) -> bool;
     /// One element can never be satisfied (FEN-28).
     fn orphaned(&self);
+    /// What fdinfo shows of it. Takes no lock, unlike the others.
+    fn about(&self) -> Option<About> {
+        None
+    }
 }
 
 /// The waiters of a fence, in order.
@@ -118,6 +124,8 @@ type FenceGuard<'a> = Guard<'a, State, SpinLockBackend>;
 /// What the fence lock protects.
 struct State {
     waiters: FenceWaiters,
+    /// Who signalled last, and when.
+    signalled: Stamp,
     /// Where engines see CurrentValue.
     shown: Shown<dyn StoreWatch>,
 }
@@ -259,6 +267,7 @@ impl Fence {
                 waiters <- new_spinlock!(
                     State {
                         waiters: Waiters::with(Queue::new(), StackList::new(), keeps_value),
+                        signalled: Stamp::NEVER,
                         shown: Shown::List(None),
                     },
                     "Fence::waiters"
@@ -303,6 +312,22 @@ impl Fence {
     pub(crate) fn waiting(&self) -> usize {
         // CAST: 32 bits fit a usize.
         self.waiters.lock().queued() as usize
+    }
+
+    /// The wait after the one under this key, or the first one. Something is known of most.
+    pub(crate) fn wait_after(&self, key: Option<&WaitKey>) -> Option<(WaitKey, Option<About>)> {
+        let waiters = self.waiters.lock();
+        let (key, queue, sleepers) = waiters.after(key)?;
+        let about = sleepers
+            .look(&key, |sleeper| Some(sleeper.about()))
+            .unwrap_or_else(|| queue.get(&key)?.about());
+
+        Some((key, about))
+    }
+
+    /// Who signalled last, and when, as far as the OS knows.
+    pub(crate) fn signalled(&self) -> Stamp {
+        self.waiters.lock().signalled
     }
 
     /// What it has if it is a native fence of one adapter.
@@ -359,7 +384,9 @@ impl Fence {
         value: u64,
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
-        self.signal_within(None, value, allow_rewind, &mut { BATCHES })
+        let by = Stamp::of_caller();
+
+        self.signal_within(by, None, value, allow_rewind, &mut { BATCHES })
     }
 
     /// The same for a device of an adapter, which is named by its id: others are told, if it is a
@@ -372,27 +399,31 @@ impl Fence {
         value: u64,
         allow_rewind: bool,
     ) -> core::result::Result<(), WouldRewind> {
-        self.signal_within(adapter, value, allow_rewind, &mut { BATCHES })
+        let by = Stamp::of_caller();
+
+        self.signal_within(by, adapter, value, allow_rewind, &mut { BATCHES })
     }
 
     /// The same, one of several signals that release so many batches of waiters altogether: the
-    /// worker releases the rest.
+    /// worker releases the rest. `by` says whose signal it is.
     ///
     /// Context: as [`Fence::signal`].
     pub(in crate::dxgk) fn signal_within(
         self: &Arc<Self>,
+        by: Stamp,
         adapter: Option<u64>,
         value: u64,
         allow_rewind: bool,
         batches: &mut u32,
     ) -> core::result::Result<(), WouldRewind> {
         if let Some(cross) = self.cross_adapter() {
-            return self.signal_across(cross, adapter, value, allow_rewind, batches);
+            return self.signal_across(cross, by, adapter, value, allow_rewind, batches);
         }
 
         let mut waiters = self.waiters.lock();
         let due = waiters.signal(&self.words, value, allow_rewind)?;
 
+        waiters.signalled = by;
         // Under the lock, so that no wake-up is traced before its signal.
         trace::signal(self.header.id(), value);
         if let Some(sweep) = due {
@@ -401,12 +432,14 @@ impl Fence {
         Ok(())
     }
 
-    /// The same, if nobody is released by it; otherwise nothing is done, and it is false.
+    /// The same, if nobody is released by it; otherwise nothing is done, and it is false. `by` says
+    /// whose signal it is.
     ///
     /// Context: no lock but that of a handle table. Allocates and frees nothing, wakes nobody.
     #[inline(always)]
     pub(crate) fn signal_alone(
         &self,
+        by: Stamp,
         value: u64,
         allow_rewind: bool,
     ) -> core::result::Result<bool, WouldRewind> {
@@ -419,6 +452,7 @@ impl Fence {
         let is_done = waiters.signal_alone(&self.words, value, allow_rewind)?;
 
         if is_done {
+            waiters.signalled = by;
             // Under the lock, as in `signal_within`.
             trace::signal(self.header.id(), value);
         }

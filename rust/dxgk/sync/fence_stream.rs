@@ -13,6 +13,7 @@
 //! LOCK: the fence lock is taken inside `state`. Nobody is woken under either.
 
 use super::{
+    about::About,
     fence::{
         Fence,
         FenceWaiter, //
@@ -29,13 +30,19 @@ use super::{
 use crate::dxgk::stats::next_id;
 use crate::{
     error::DxgResult,
-    logic::waiters::{
-        ChangeResult,
-        WaitKey, //
+    logic::{
+        wait_set::Mode,
+        waiters::{
+            ChangeResult,
+            WaitKey, //
+        }, //
     },
     sys::{
         alloc::pin_arc,
-        task::credentials::Credentials,
+        task::{
+            credentials::Credentials,
+            stamp::Stamp, //
+        },
         wait_queue::WaitQueue, //
     }, //
 };
@@ -60,6 +67,8 @@ use kernel::{
 pub(crate) struct FenceStream {
     /// Never used for another waiter.
     id: u64,
+    /// By whom, and when.
+    begun: Stamp,
     /// The id of the fence.
     pub(crate) object: u64,
     /// The creator of the fence.
@@ -112,6 +121,7 @@ impl FenceStream {
         Ok(pin_arc(
             pin_init!(Self {
                 id: next_id(),
+                begun: Stamp::of_caller(),
                 object: fence.header.id(),
                 creator: fence.header.creator,
                 state <- new_spinlock!(
@@ -290,5 +300,15 @@ impl FenceWaiter for FenceStream {
 
         drop(fence);
         self.tell();
+    }
+
+    fn about(&self) -> Option<About> {
+        Some(About {
+            id: self.id,
+            begun: self.begun,
+            receiver: "stream",
+            thread: 0,
+            mode: Mode::All,
+        })
     }
 }

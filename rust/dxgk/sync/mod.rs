@@ -2,6 +2,7 @@
 
 //! Synchronisation objects: fences, the older types, and the waits on them.
 
+pub(crate) mod about;
 pub(crate) mod cpu_event;
 pub(crate) mod cpu_wait;
 pub(crate) mod create;

@@ -5,6 +5,10 @@
 //! LOCK: places are used under the lock of their fence, see `logic::sleepers`. The thread is woken
 //! with no lock of the module held (FEN-90).
 
+use super::{
+    about::About,
+    wake::THREAD, //
+};
 use crate::dxgk::stats::next_id;
 use crate::{
     logic::{
@@ -17,7 +21,10 @@ use crate::{
     },
     sys::{
         stack_list::Sleeps,
-        task::sleep,
+        task::{
+            sleep,
+            stamp::Stamp, //
+        },
         trace, //
     }, //
 };
@@ -30,6 +37,8 @@ use kernel::{
 pub(crate) struct StackWait {
     /// Never used for another wait.
     pub(super) id: u64,
+    /// By whom, and when.
+    pub(super) begun: Stamp,
     /// The any-or-all state.
     pub(super) set: WaitSet,
     task: ARef<Task>,
@@ -58,8 +67,20 @@ impl StackWait {
     pub(super) fn of_caller(mode: Mode, elements: u32) -> Self {
         Self {
             id: next_id(),
+            begun: Stamp::of_caller(),
             set: WaitSet::new(mode, elements),
             task: sleep::me(),
+        }
+    }
+
+    /// What fdinfo shows of it.
+    pub(super) fn about(&self) -> About {
+        About {
+            id: self.id,
+            begun: self.begun,
+            receiver: THREAD,
+            thread: sleep::number(&self.task),
+            mode: self.set.mode(),
         }
     }
 

@@ -28,9 +28,12 @@ use crate::{
             WaitKey, //
         }, //
     },
-    sys::stack_list::{
-        OnStack,
-        Sleeps, //
+    sys::{
+        stack_list::{
+            OnStack,
+            Sleeps, //
+        },
+        task::stamp::Stamp, //
     }, //
 };
 use kernel::{
@@ -90,6 +93,11 @@ impl<'a, const N: usize> Sleeping<'a, N> {
     /// The id of the wait.
     pub(super) fn id(&self) -> u64 {
         self.wait.what().id
+    }
+
+    /// Who has begun it, and when.
+    pub(super) fn begun(&self) -> Stamp {
+        self.wait.what().begun
     }
 
     /// How many elements it has.

@@ -9,6 +9,7 @@
 //! LOCK: `links` is a leaf. Waiters are woken with no lock of the module held (FEN-90).
 
 use super::{
+    about::About,
     fence::{
         Fence,
         FenceWaiter, //
@@ -36,6 +37,7 @@ use crate::{
     },
     sys::{
         alloc::pin_arc,
+        task::stamp::Stamp,
         trace, //
     }, //
 };
@@ -66,6 +68,8 @@ struct Links {
 pub(crate) struct Waiter<W: Wake> {
     /// Never used for another waiter.
     pub(crate) id: u64,
+    /// By whom, and when.
+    begun: Stamp,
     /// The any-or-all state.
     pub(crate) set: WaitSet,
     /// Who is told.
@@ -83,12 +87,20 @@ impl<W: Wake> Waiter<W> {
         receiver: impl PinInit<W>,
         pending: Pending,
     ) -> Result<Arc<Self>, AllocError> {
-        Self::with_id(next_id(), mode, count, receiver, pending)
+        Self::with_id(
+            next_id(),
+            Stamp::of_caller(),
+            mode,
+            count,
+            receiver,
+            pending,
+        )
     }
 
-    /// The same for a wait that has an id already.
+    /// The same for a wait that has begun already, and has an id.
     pub(super) fn with_id(
         id: u64,
+        begun: Stamp,
         mode: Mode,
         count: usize,
         receiver: impl PinInit<W>,
@@ -104,6 +116,7 @@ impl<W: Wake> Waiter<W> {
         pin_arc(
             pin_init!(Self {
                 id,
+                begun,
                 set: WaitSet::new(mode, elements),
                 receiver <- receiver,
                 links <- new_spinlock!(links, "Waiter::links"),
@@ -204,5 +217,15 @@ impl<W: Wake> FenceWaiter for Waiter<W> {
         if self.set.orphan() {
             self.ended();
         }
+    }
+
+    fn about(&self) -> Option<About> {
+        Some(About {
+            id: self.id,
+            begun: self.begun,
+            receiver: W::NAME,
+            thread: self.receiver.thread(),
+            mode: self.set.mode(),
+        })
     }
 }

@@ -17,10 +17,21 @@ use kernel::{
     task::Task, //
 };
 
+/// What fdinfo calls a thread that sleeps in its call.
+pub(crate) const THREAD: &str = "thread";
+
 /// The receiver of the end of a wait.
 pub(crate) trait Wake: Send + Sync {
     /// Whether the woken thread takes its waiter out of the queues itself.
     const UNLINKS: bool = false;
+
+    /// What it is, for fdinfo.
+    const NAME: &'static str = "queue";
+
+    /// The number of the thread that sleeps, if one does.
+    fn thread(&self) -> u32 {
+        0
+    }
 
     /// Tells it, once, that the wait has ended. The state of `set` was changed before.
     ///
@@ -45,6 +56,11 @@ impl WakeThread {
 
 impl Wake for WakeThread {
     const UNLINKS: bool = true;
+    const NAME: &'static str = THREAD;
+
+    fn thread(&self) -> u32 {
+        sleep::number(&self.0)
+    }
 
     fn wake(&self, set: &WaitSet) {
         if set.is_there() {
@@ -64,6 +80,8 @@ impl SignalEvent {
 }
 
 impl Wake for SignalEvent {
+    const NAME: &'static str = "event";
+
     fn wake(&self, _set: &WaitSet) {
         self.0.signal();
     }
@@ -91,6 +109,8 @@ impl WakePollers {
 }
 
 impl Wake for WakePollers {
+    const NAME: &'static str = "poll";
+
     fn wake(&self, _set: &WaitSet) {
         self.queue.wake();
     }

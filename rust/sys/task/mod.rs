@@ -9,5 +9,6 @@ pub(crate) mod kthread;
 pub(crate) mod memory_group;
 pub(crate) mod mm_end;
 pub(crate) mod sleep;
+pub(crate) mod stamp;
 pub(crate) mod thread;
 pub(crate) mod thread_exit;

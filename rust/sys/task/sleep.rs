@@ -38,6 +38,11 @@ pub(crate) fn me() -> ARef<Task> {
     ARef::from(&**kernel::current!())
 }
 
+/// The number of a thread in the initial namespace of process ids.
+pub(crate) fn number(task: &Task) -> u32 {
+    u32::try_from(task.pid()).unwrap_or(0)
+}
+
 /// Sleeps until `word` is not 0, until the deadline, or until a signal is pending. The caller looks
 /// at the word again; it wins over the other two. Timers have high resolution and are never early.
 ///

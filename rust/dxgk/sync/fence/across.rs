@@ -22,7 +22,10 @@ use crate::{
             BATCHES, //
         }, //
     },
-    sys::trace, //
+    sys::{
+        task::stamp::Stamp,
+        trace, //
+    }, //
 };
 use kernel::sync::Arc;
 
@@ -44,6 +47,7 @@ impl Fence {
     pub(super) fn signal_across(
         self: &Arc<Self>,
         cross: &CrossAdapter,
+        by: Stamp,
         adapter: Option<u64>,
         value: u64,
         allow_rewind: bool,
@@ -60,6 +64,7 @@ impl Fence {
             None => waiters.signal(words, value, allow_rewind),
         }?;
 
+        waiters.signalled = by;
         // Under the lock, as in `signal_within`.
         trace::signal(self.header.id(), value);
         self.release_and_tell(waiters, due, batches, || {
