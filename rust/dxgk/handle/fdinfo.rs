@@ -199,6 +199,7 @@ pub(super) enum Line {
         kind: ObjectKind,
         object: Object,
         access: u32,
+        may_signal: bool,
     },
     /// An allocation, which shows the id and the references of its resource.
     Allocation(Arc<OpenAllocation>),
@@ -222,11 +223,13 @@ impl Line {
                 kind: open.object().header().kind(),
                 object: open.object().clone(),
                 access: open.access(),
+                may_signal: open.may_signal(),
             },
             HandleTarget::Resource(open_resource) => Self::Object {
                 kind: ObjectKind::Resource,
                 object: open_resource.object().clone(),
                 access: open_resource.access,
+                may_signal: true,
             },
             HandleTarget::Allocation(opened) => Self::Allocation(opened.clone()),
         }
@@ -253,11 +256,15 @@ impl Line {
                 kind,
                 object,
                 access,
+                may_signal,
             } => {
                 let header = object.header();
 
                 Self::print_object(m, handle, *kind, object, *access);
                 object.show_words(m);
+                if !*may_signal {
+                    seq_print!(m, " rights=wait");
+                }
                 if let Some(event) = object.cpu_event() {
                     Self::print_cpu_event(m, event);
                 }

@@ -282,6 +282,11 @@ impl OpenSyncObject {
         self.origin == Origin::OfQueue
     }
 
+    /// Whether its process may signal the object through it.
+    pub(crate) fn may_signal(&self) -> bool {
+        self.rights.signal && !self.is_of_queue()
+    }
+
     /// The access of this open handle, and what it may grant to others.
     pub(crate) fn grant(&self) -> Grant {
         Grant {

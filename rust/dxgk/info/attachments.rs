@@ -103,7 +103,7 @@ impl<T: Unpin> Attached<T> {
                     store: None,
                     weak_target: None,
                 },
-                "Attached::state"
+                "Attachments::state"
             ),
         })
     }
