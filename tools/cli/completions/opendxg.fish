@@ -39,7 +39,7 @@ complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "object" -d 'One obj
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "handles" -d 'Local handles and NT handles, of all processes or of one'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "names" -d 'Named objects'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "info" -d 'Metadata entries, of all objects or of one'
-complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "waiters" -d 'Objects that somebody waits for, and who has them open'
+complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "waiters" -d 'Who waits for what since when, and who is to blame that it does not end'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "why" -d 'The last calls of a process that were refused, and by which rules'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "queues" -d 'Queues of work for engines, of all processes or of one, and what they wait for'
 complete -c opendxg -n "__fish_opendxg_needs_command" -f -a "engines" -d 'Engines: what they run, what they have done, and the last fault'
@@ -83,8 +83,11 @@ complete -c opendxg -n "__fish_opendxg_using_subcommand info" -l proc -d 'Read t
 complete -c opendxg -n "__fish_opendxg_using_subcommand info" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand info" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand info" -s h -l help -d 'Print help'
+complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l count -d 'Show it so many times' -r
+complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l delay -d 'Wait for so many seconds each time' -r
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l debugfs -d 'Read this directory instead of /sys/kernel/debug' -r -f -a "(__fish_complete_directories)"
+complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l watch -d 'Show it again and again'
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -l json -d 'Print JSON instead of a table'
 complete -c opendxg -n "__fish_opendxg_using_subcommand waiters" -s h -l help -d 'Print help'
 complete -c opendxg -n "__fish_opendxg_using_subcommand why" -l proc -d 'Read this directory instead of /proc' -r -f -a "(__fish_complete_directories)"
@@ -142,7 +145,7 @@ complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_see
 complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters why queues engines top report trace reset stop continue help" -f -a "handles" -d 'Local handles and NT handles, of all processes or of one'
 complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters why queues engines top report trace reset stop continue help" -f -a "names" -d 'Named objects'
 complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters why queues engines top report trace reset stop continue help" -f -a "info" -d 'Metadata entries, of all objects or of one'
-complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters why queues engines top report trace reset stop continue help" -f -a "waiters" -d 'Objects that somebody waits for, and who has them open'
+complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters why queues engines top report trace reset stop continue help" -f -a "waiters" -d 'Who waits for what since when, and who is to blame that it does not end'
 complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters why queues engines top report trace reset stop continue help" -f -a "why" -d 'The last calls of a process that were refused, and by which rules'
 complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters why queues engines top report trace reset stop continue help" -f -a "queues" -d 'Queues of work for engines, of all processes or of one, and what they wait for'
 complete -c opendxg -n "__fish_opendxg_using_subcommand help; and not __fish_seen_subcommand_from overview adapters processes objects object handles names info waiters why queues engines top report trace reset stop continue help" -f -a "engines" -d 'Engines: what they run, what they have done, and the last fault'

@@ -63,6 +63,22 @@ impl Top {
     }
 }
 
+/// Whether to show it again and again.
+#[derive(ClapArgs, Clone, Copy, Debug)]
+pub struct Watch {
+    /// Show it again and again
+    #[arg(long)]
+    pub watch: bool,
+
+    /// Show it so many times
+    #[arg(long, value_name = "TIMES", requires = "watch", value_parser = value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+
+    /// Wait for so many seconds each time
+    #[arg(long, value_name = "SECONDS", requires = "watch", default_value_t = 2.0, value_parser = seconds)]
+    pub delay: f64,
+}
+
 /// What to trace, and where to.
 #[derive(ClapArgs, Clone, Debug)]
 pub struct TraceArgs {
@@ -125,8 +141,8 @@ pub enum Command {
         /// Only those of this object
         id: Option<u64>,
     },
-    /// Objects that somebody waits for, and who has them open
-    Waiters,
+    /// Who waits for what since when, and who is to blame that it does not end
+    Waiters(Watch),
     /// The last calls of a process that were refused, and by which rules
     Why {
         /// The process

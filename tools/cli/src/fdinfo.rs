@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::refusals::Refusal;
+use crate::waiters::Wait;
 
 /// What one descriptor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,10 @@ pub struct Device {
     pub info: Vec<Info>,
     /// Calls that were refused last.
     pub refusals: Vec<Refusal>,
+    /// Who waits for the objects behind them.
+    pub waits: Vec<Wait>,
+    /// How many more waits there are than the module shows.
+    pub hidden_waits: u64,
     /// How many more local handles there are than the module shows.
     pub hidden_handles: u64,
     /// How many more metadata entries there are than the module shows.
@@ -88,6 +93,18 @@ pub struct Handle {
     pub waiters: Option<u64>,
     /// Thread that owns a keyed mutex.
     pub owner: Option<u64>,
+    /// Its process may not signal the object through it, whatever the access says.
+    #[serde(skip)]
+    pub waits_only: bool,
+    /// Value of a fence.
+    pub value: Option<u64>,
+    /// Key of a keyed mutex.
+    pub key: Option<u64>,
+    /// The process that has signalled a fence last, or has acquired or released a keyed mutex; 0
+    /// if that was none, or one that this pid namespace does not know.
+    pub by: Option<u32>,
+    /// How long ago that was.
+    pub ago_ns: Option<u64>,
     /// Name of the object.
     pub name: Option<String>,
 }
@@ -183,6 +200,8 @@ impl Device {
             "process" => self.process = number(value),
             "handle" => self.handles.extend(handle(value)),
             "info" => self.info.extend(info(value)),
+            "wait" => self.waits.extend(Wait::parse(value)),
+            "waits-more" => self.hidden_waits = number(value).unwrap_or(0),
             "refusal" => self.refusals.extend(Refusal::parse(value)),
             "adapter" => self.adapters.extend(adapter(value)),
             "handles-more" => self.hidden_handles = number(value).unwrap_or(0),
@@ -251,8 +270,8 @@ impl ObjectFile {
     }
 }
 
-/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N owner=THREAD name=TEXT`, of which all from
-/// `refs` on may be missing; the name comes last and may hold blanks.
+/// `HANDLE KIND OBJECT refs=N access=MASK waiters=N value=N key=N owner=THREAD by=PID ago=NS
+/// name=TEXT`, of which all from `refs` on may be missing; the name comes last and may hold blanks.
 fn handle(line: &str) -> Option<Handle> {
     let (line, text) = match line.split_once(" name=") {
         Some((line, text)) => (line, name(text)),
@@ -272,6 +291,11 @@ fn handle(line: &str) -> Option<Handle> {
             Some(("access", value)) => handle.access = mask(value),
             Some(("waiters", value)) => handle.waiters = number(value),
             Some(("owner", value)) => handle.owner = thread(value),
+            Some(("rights", value)) => handle.waits_only = value == "wait",
+            Some(("value", value)) => handle.value = number(value),
+            Some(("key", value)) => handle.key = number(value),
+            Some(("by", value)) => handle.by = value.parse().ok(),
+            Some(("ago", value)) => handle.ago_ns = number(value),
             _ => (),
         }
     }
@@ -381,10 +405,25 @@ mod tests {
     }
 
     #[test]
+    fn waits_and_the_last_signal() {
+        let device = device(
+            "dxg-handle:\t0x40000040 monitored-fence 7 refs=1 access=0x3 waiters=1 value=4 by=10 \
+             ago=99 rights=wait\ndxg-wait:\t7 value=5 pid=11 ago=3 id=2 receiver=thread mode=all\n",
+        );
+        let fence = &device.handles[0];
+        assert_eq!((fence.value, fence.key), (Some(4), None));
+        assert_eq!((fence.by, fence.ago_ns), (Some(10), Some(99)));
+        assert!(fence.waits_only);
+        assert_eq!((device.waits[0].object, device.waits[0].pid), (7, Some(11)));
+    }
+
+    #[test]
     fn what_is_not_shown() {
-        let text = format!("{DEVICE}dxg-info-more:\t7\ndxg-handles-more:\t65\n");
+        let text =
+            format!("{DEVICE}dxg-info-more:\t7\ndxg-handles-more:\t65\ndxg-waits-more:\t3\n");
         let device = device(&text);
         assert_eq!((device.hidden_handles, device.hidden_info), (65, 7));
+        assert_eq!(device.hidden_waits, 3);
     }
 
     #[test]

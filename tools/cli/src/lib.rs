@@ -18,6 +18,7 @@
 //! | [`refusals`] | the lines about refused calls, and the rules behind them |
 //! | [`reports`] | the reports of what went wrong |
 //! | [`proc`] | finds descriptors of the module in all processes |
+//! | [`waiters`] | who is to blame for waits that do not end |
 //! | [`world`] | puts them together: processes, objects, adapters |
 //! | [`show`] | tables, and the same as JSON |
 
@@ -33,4 +34,5 @@ pub mod reports;
 pub mod show;
 pub mod table;
 pub mod top;
+pub mod waiters;
 pub mod world;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::{self, ExitCode};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use opendxg::node::Node;
@@ -35,7 +35,12 @@ fn main() -> ExitCode {
     let command = args.command.clone().unwrap_or_default();
     let answer = match (&command, command.action()) {
         (_, Some((luid, action))) => act(luid, action).map(|()| 0),
-        (Command::Top(how), _) => watch(&args, *how).map(|()| 0),
+        (Command::Top(how), _) => top(&args, *how).map(|()| 0),
+        (Command::Waiters(how), _) if how.watch => {
+            let delay = Duration::from_secs_f64(how.delay);
+            let first = Duration::ZERO;
+            again(&args, how.count, [first, delay], || run(&args, &command)).map(|()| 0)
+        }
         (Command::Trace(what), _) => trace(what),
         _ => run(&args, &command).and_then(|text| print(&text).map(|_| 0)),
     };
@@ -80,6 +85,9 @@ fn run(args: &Args, command: &Command) -> Result<String, Failure> {
     }
     if matches!(command, Command::Engines | Command::Queues { .. }) {
         world.reading = reading(args)?;
+    }
+    if let Command::Waiters(_) = command {
+        world.mention(|pid, ago_ns| proc::life(&args.proc, pid, ago_ns));
     }
     if let Command::Report { luid } = command {
         world.reports = reports(args, *luid)?;
@@ -179,20 +187,33 @@ fn trace(what: &TraceArgs) -> Result<u8, Failure> {
 const CLEAR: &str = "\x1b[H\x1b[J";
 
 /// Shows again and again how busy engines are.
-fn watch(args: &Args, how: Top) -> Result<(), Failure> {
-    let is_screen = std::io::stdout().is_terminal() && !args.json && how.times() != Some(1);
+fn top(args: &Args, how: Top) -> Result<(), Failure> {
     let (mut begin, mut before) = (Instant::now(), reading(args)?);
-    let mut times = 0;
-    while how.times().is_none_or(|most| times < most) {
-        std::thread::sleep(how.time());
+    again(args, how.times(), [how.time(); 2], || {
         let (now, after) = (Instant::now(), reading(args)?);
         let command = |pid| proc::command(&args.proc, pid);
         let world = World {
             loads: top::loads(&before, &after, now - begin, command),
             ..World::default()
         };
-        let text = show::answer(&world, &Command::Top(how), args.json).map_err(Failure::Error)?;
-        let is_next_table = times > 0 && !args.json;
+        (begin, before) = (now, after);
+        show::answer(&world, &Command::Top(how), args.json).map_err(Failure::Error)
+    })
+}
+
+/// Shows something so many times, or for ever, after these times: the first one and all others.
+fn again(
+    args: &Args,
+    times: Option<u64>,
+    [first, other]: [Duration; 2],
+    mut show: impl FnMut() -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    let is_screen = std::io::stdout().is_terminal() && !args.json && times != Some(1);
+    let mut shown = 0;
+    while times.is_none_or(|most| shown < most) {
+        std::thread::sleep(if shown == 0 { first } else { other });
+        let text = show()?;
+        let is_next_table = shown > 0 && !args.json;
         let is_read = match (is_screen, is_next_table) {
             (true, _) => print(&format!("{CLEAR}{text}"))?,
             (false, true) => print(&format!("\n{text}"))?,
@@ -201,8 +222,7 @@ fn watch(args: &Args, how: Top) -> Result<(), Failure> {
         if !is_read {
             break;
         }
-        (begin, before) = (now, after);
-        times += 1;
+        shown += 1;
     }
     Ok(())
 }

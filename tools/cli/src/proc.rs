@@ -21,6 +21,8 @@ pub struct Task {
     pub command: String,
     /// State letter of `/proc/PID/stat`: R, S, D, T, t, Z …
     pub state: char,
+    /// Its threads, if they could be listed.
+    pub threads: Vec<u32>,
     /// Descriptor numbers and what is behind them.
     pub descriptors: Vec<(u32, Descriptor)>,
 }
@@ -59,6 +61,7 @@ pub fn scan(root: &Path, node: Option<DeviceNumber>) -> io::Result<Scan> {
                     pid,
                     command,
                     state,
+                    threads: threads(&entry.path()),
                     descriptors,
                 });
             }
@@ -68,6 +71,14 @@ pub fn scan(root: &Path, node: Option<DeviceNumber>) -> io::Result<Scan> {
     }
     scan.tasks.sort_by_key(|task| task.pid);
     Ok(scan)
+}
+
+fn threads(task: &Path) -> Vec<u32> {
+    let listed = fs::read_dir(task.join("task")).into_iter().flatten();
+    listed
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 fn descriptors(task: &Path, node: Option<DeviceNumber>) -> io::Result<Vec<(u32, Descriptor)>> {
@@ -134,6 +145,30 @@ fn is_ours(link: &Path, target: &Path, node: Option<DeviceNumber>) -> bool {
 pub fn command(root: &Path, pid: u64) -> Option<String> {
     let (name, _) = stat(&root.join(pid.to_string()));
     (name != "?").then_some(name)
+}
+
+/// Name and state letter of a process, if it exists and has not begun after a time so long ago: a
+/// number is used again.
+pub fn life(root: &Path, pid: u32, ago_ns: u64) -> Option<(String, char)> {
+    let task = root.join(pid.to_string());
+    let (name, state) = stat(&task);
+    let is_there = state != '?' && !matches!(state, 'Z' | 'X');
+    (is_there && age_ns(root, &task).is_none_or(|age| age + SLACK_NS >= ago_ns))
+        .then_some((name, state))
+}
+
+/// The ages of processes and of signals are those of ticks, and are read one after the other.
+const SLACK_NS: u64 = 1_000_000_000;
+
+/// How long ago a process began: field 22 of its `stat` in hundredths of a second since boot.
+fn age_ns(root: &Path, task: &Path) -> Option<u64> {
+    let text = fs::read(task.join("stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let begun: u64 = text.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()?;
+    let uptime = fs::read_to_string(root.join("uptime")).ok()?;
+    let (seconds, rest) = uptime.split(' ').next()?.split_once('.')?;
+    let now = seconds.parse::<u64>().ok()? * 100 + rest.parse::<u64>().ok()?;
+    now.checked_sub(begun)?.checked_mul(10_000_000)
 }
 
 /// Name and state of a process; both survive anything but its end.

@@ -13,6 +13,7 @@ use crate::proc::Scan;
 use crate::refusals::Refusal;
 use crate::reports::Report;
 use crate::top::{Load, Reading};
+use crate::waiters::Wait;
 
 /// The state of the module.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -26,6 +27,16 @@ pub struct World {
     /// Metadata entries that the module did not show, for the same reason.
     #[serde(skip)]
     pub hidden_info: u64,
+    /// Waits that the module did not show, for the same reason.
+    #[serde(skip)]
+    pub hidden_waits: u64,
+    /// Who waits, one element of a wait each.
+    #[serde(skip)]
+    pub waits: Vec<Wait>,
+    /// Name and state of the processes that these and the objects mention: `None` for one that is
+    /// gone.
+    #[serde(skip)]
+    pub mentioned: BTreeMap<u32, Option<(String, String)>>,
     /// Engines and queues, if they were asked for.
     #[serde(skip)]
     pub reading: Reading,
@@ -59,6 +70,9 @@ pub struct Process {
     pub command: String,
     /// What it does: `running`, `sleeping`, `blocked`, `stopped`, `traced`, `zombie` or a letter.
     pub state: String,
+    /// Its threads.
+    #[serde(skip)]
+    pub threads: Vec<u32>,
     /// Descriptors of the device node.
     pub devices: Vec<u32>,
     /// The process that opened the node, if it was only inherited here.
@@ -123,6 +137,14 @@ pub struct Object {
     pub waiters: Option<u64>,
     /// Thread that owns it, of a keyed mutex.
     pub owner: Option<u64>,
+    /// Value of a fence.
+    pub value: Option<u64>,
+    /// Key of a keyed mutex.
+    pub key: Option<u64>,
+    /// The process that signalled a fence last, or acquired or released a keyed mutex.
+    pub by: Option<u32>,
+    /// How long ago that was.
+    pub ago_ns: Option<u64>,
     /// Its names.
     pub names: BTreeSet<String>,
     /// Metadata.
@@ -186,6 +208,21 @@ impl World {
     }
 }
 
+impl World {
+    /// Asks for the name and state letter of each process that did something to an object so long
+    /// ago.
+    pub fn mention(&mut self, life: impl Fn(u32, u64) -> Option<(String, char)>) {
+        let by = self.objects.iter();
+        let by = by.filter_map(|object| Some((object.by?, object.ago_ns?)));
+        self.mentioned = by
+            .map(|(pid, ago_ns)| {
+                let found = life(pid, ago_ns);
+                (pid, found.map(|(name, letter)| (name, state(letter))))
+            })
+            .collect();
+    }
+}
+
 /// Kinds that belong to one process and are not shareable objects.
 const PRIVATE_KINDS: [&str; 5] = ["adapter", "device", "context", "hw-queue", "paging-queue"];
 
@@ -201,6 +238,7 @@ pub fn build(scan: Scan, own: Option<Descriptor>) -> World {
             pid: task.pid,
             command: task.command,
             state: state(task.state),
+            threads: task.threads,
             ..Process::default()
         };
         for (fd, descriptor) in task.descriptors {
@@ -222,6 +260,8 @@ struct Builder {
     objects: BTreeMap<u64, Object>,
     /// Who has shown each process object first.
     seen: BTreeMap<u64, u32>,
+    /// Waits that were shown, by object and number.
+    waits: BTreeMap<(u64, u64), Wait>,
 }
 
 impl Builder {
@@ -268,6 +308,11 @@ impl Builder {
         if process.devices.len() == 1 {
             self.result.hidden_handles += device.hidden_handles;
             self.result.hidden_info += device.hidden_info;
+            self.result.hidden_waits += device.hidden_waits;
+        }
+        for wait in device.waits {
+            // Each process that has the object shows its waits.
+            self.waits.entry((wait.object, wait.id)).or_insert(wait);
         }
         let count = |name: &str| device.counts.get(name).copied().unwrap_or(0);
         process.waiters = process.waiters.max(count("waiters"));
@@ -298,6 +343,13 @@ impl Builder {
         object.references = object.references.max(handle.references);
         object.waiters = object.waiters.max(handle.waiters);
         object.owner = object.owner.or(handle.owner);
+        object.key = object.key.or(handle.key);
+        object.value = object.value.max(handle.value);
+        // The last one that was seen.
+        if handle.ago_ns.is_some() && (object.ago_ns.is_none() || handle.ago_ns < object.ago_ns) {
+            object.by = handle.by.filter(|&by| by != 0);
+            object.ago_ns = handle.ago_ns;
+        }
         object.names.extend(handle.name.clone());
         object.handles.push(HeldHandle {
             pid,
@@ -349,11 +401,13 @@ impl Builder {
     fn finish(mut self) -> World {
         self.result.adapters = self.adapters.into_values().collect();
         self.result.objects = self.objects.into_values().collect();
+        self.result.waits = self.waits.into_values().collect();
         self.result
     }
 }
 
-fn state(letter: char) -> String {
+/// What the state letter of a process means.
+pub fn state(letter: char) -> String {
     match letter {
         'R' => "running".into(),
         'S' => "sleeping".into(),

@@ -144,7 +144,8 @@ const DRAWER: &str = "dxg-process:\t1\ndxg-process-waiters:\t3\n\
     dxg-handle:\t0x400000c0 resource 7 refs=3 access=0xf0001 waiters=0 name=\\BaseNamedObjects\\picture\n\
     dxg-handle:\t0x40000100 allocation 7 refs=3 access=0xf0001 waiters=0 name=\\BaseNamedObjects\\picture\n\
     dxg-handle:\t0x40000140 keyed-mutex 8 refs=3 access=0x1f0003 waiters=2 name=-\n\
-    dxg-info:\t7 98fb6f47-3e6a-46bd-bb3f-2e1890bb948c 1 48 2\n";
+    dxg-info:\t7 98fb6f47-3e6a-46bd-bb3f-2e1890bb948c 1 48 2\n\
+    dxg-wait:\t8 value=1 pid=12 ago=3000 id=2 receiver=thread mode=all thread=12\n";
 const READER: &str = "dxg-process:\t2\n\
     dxg-handle:\t0x40000040 keyed-mutex 8 refs=4 access=0x1 waiters=2 name=-\n\
     dxg-adapter:\t5 luid=00000000:0000a4c5 state=removed Old adapter\n\
@@ -759,6 +760,7 @@ fn an_empty_system() {
             "hidden_processes": 0,
             "hidden_handles": 0,
             "hidden_info": 0,
+            "hidden_waits": 0,
             "hidden_queues": 0,
             member: [],
         });
@@ -767,12 +769,83 @@ fn an_empty_system() {
             let users = document.as_object_mut().unwrap().remove("users");
             assert_eq!(users, Some(serde_json::json!({})));
         }
+        if command == "waiters" {
+            let waits = document.as_object_mut().unwrap().remove("waits");
+            assert_eq!(waits, Some(serde_json::json!([])));
+        }
         if command == "engines" {
             let recovery = document.as_object_mut().unwrap().remove("recovery");
             assert_eq!(recovery, Some(serde_json::json!([])));
         }
         assert_eq!(document, empty, "{command}");
     }
+}
+
+/// A process waits for a fence that another one has signalled last.
+const FENCE: &str = "dxg-process:\t1\n\
+    dxg-handle:\t0x40000040 monitored-fence 7 refs=2 access=0x3 waiters=1 value=4 by=31 \
+    ago=5000000000\n\
+    dxg-wait:\t7 value=5 pid=30 ago=3000000000 id=2 receiver=thread mode=all thread=33\n";
+
+#[test]
+fn the_culprit_of_a_wait() {
+    let proc = Proc::new("culprit");
+    proc.task(30, "waiter", 'S').fd(30, 3, NODE, FENCE);
+    let other = FENCE.replace("dxg-process:\t1", "dxg-process:\t2");
+    let wait = || proc.json(&["waiters"])["waits"][0].take();
+    let found = |wait: &serde_json::Value| {
+        (
+            wait["verdict"].as_str().unwrap().to_owned(),
+            wait["culprits"].to_string(),
+        )
+    };
+
+    // The last signaller is gone.
+    assert_eq!(found(&wait()), ("last-writer-gone".into(), "[31]".into()));
+    let text = proc.text(&["waiters"]);
+    assert!(
+        text.contains("30 waiter (sleeping) waits in thread 33 for 3.000 s\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("to reach 5; it is 4, by 31 (gone), 5.000 s ago;"),
+        "{text}"
+    );
+    assert!(
+        text.contains("culprit  31 (gone): nobody else can"),
+        "{text}"
+    );
+
+    // Another process has its number: it began 2 s ago.
+    proc.task(31, "young", 'S');
+    fs::write(proc.0.join("uptime"), "102.00 0.00\n").unwrap();
+    let begun = |pid: u32, at: u32| {
+        let fields = "0 ".repeat(17);
+        let stat = format!("{pid} (signaller) T 1 {fields}{at} 0\n");
+        fs::write(proc.0.join(format!("{pid}/stat")), stat).unwrap();
+    };
+    begun(31, 10_000);
+    assert_eq!(found(&wait()).0, "last-writer-gone");
+    // It is the one, and stopped.
+    begun(31, 1_000);
+    proc.fd(31, 3, NODE, &other);
+    assert_eq!(found(&wait()), ("stopped".into(), "[31]".into()));
+    let wait = wait();
+    assert_eq!(
+        (
+            &wait["elements"][0]["wanted"],
+            &wait["elements"][0]["value"]
+        ),
+        (&5.into(), &4.into())
+    );
+    let twice = proc.text(&["waiters", "--watch", "--count", "2", "--delay", "0.01"]);
+    assert_eq!(
+        twice
+            .matches("culprit  31 signaller (stopped): stopped")
+            .count(),
+        2,
+        "{twice}"
+    );
 }
 
 /// Runs `opendxg trace`, whose command would make a file; returns status and errors.

@@ -9,12 +9,13 @@ use super::gpu::{chosen_queues, engines_of, recovery_of, EngineRow, OfAdapter};
 use super::objects::{chosen, entries, find, waited};
 use super::refusals::refusals;
 use super::report::reports_of;
+use super::waiters::{shown_waits, ShownWait};
 use crate::args::Command;
 use crate::engines::Recovery;
 use crate::fdinfo;
 use crate::refusals::Refusal;
 use crate::table::harmless_json;
-use crate::world::{Process, World};
+use crate::world::{Object, Process, World};
 
 /// Version of the JSON document: it rises when a member goes or changes its meaning, not when one
 /// comes.
@@ -27,6 +28,7 @@ struct Document<T> {
     hidden_processes: usize,
     hidden_handles: u64,
     hidden_info: u64,
+    hidden_waits: u64,
     hidden_queues: u64,
     #[serde(flatten)]
     content: T,
@@ -51,7 +53,13 @@ pub(super) fn as_json(world: &World, command: &Command) -> Result<String, String
             member(world, "objects", named.collect::<Vec<_>>())
         }
         Command::Info { id } => member(world, "info", entries(world, id)?),
-        Command::Waiters => member(world, "objects", waited(world).collect::<Vec<_>>()),
+        Command::Waiters(_) => document(
+            world,
+            Waiters {
+                objects: waited(world).collect(),
+                waits: shown_waits(world),
+            },
+        ),
         Command::Why { pid } => {
             let refusals = refusals(world, pid)?.iter().map(Refusal::shown);
             member(world, "refusals", refusals.collect::<Vec<_>>())
@@ -89,6 +97,7 @@ fn document(world: &World, content: impl Serialize) -> String {
         hidden_processes: world.hidden_processes,
         hidden_handles: world.hidden_handles,
         hidden_info: world.hidden_info,
+        hidden_waits: world.hidden_waits,
         hidden_queues: world.reading.hidden_queues,
         content,
     };
@@ -101,6 +110,13 @@ fn document(world: &World, content: impl Serialize) -> String {
 struct Processes<'a> {
     processes: &'a [Process],
     users: &'a BTreeMap<u64, BTreeMap<String, fdinfo::Share>>,
+}
+
+/// The objects that are waited for, and who waits.
+#[derive(Serialize)]
+struct Waiters<'a> {
+    objects: Vec<&'a Object>,
+    waits: Vec<ShownWait>,
 }
 
 /// The engines, and how their adapters have recovered.

@@ -8,6 +8,7 @@ mod overview;
 mod refusals;
 mod report;
 mod text;
+mod waiters;
 
 use crate::args::Command;
 use crate::world::World;

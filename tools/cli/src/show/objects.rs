@@ -217,28 +217,3 @@ fn convention(key: &str) -> &'static str {
     let guid = key.parse::<Guid>().ok();
     guid.and_then(Guid::name).unwrap_or("-")
 }
-
-pub(super) fn waiters(world: &World) -> String {
-    let mut table = Table::new(&["OBJECT", "KIND", "WAITERS", "OWNER", "OPEN IN", "NAME"]);
-    for object in waited(world) {
-        let held: Vec<String> = object
-            .holders()
-            .iter()
-            .map(|&pid| match world.process(pid) {
-                Some(process) => format!("{pid} {} ({})", process.command, process.state),
-                None => pid.to_string(),
-            })
-            .collect();
-        table.row([
-            object.id.to_string(),
-            object.kind().into(),
-            known(object.waiters),
-            object
-                .owner
-                .map_or("-".into(), |thread| format!("thread {thread}")),
-            held.join(", "),
-            name_of(object),
-        ]);
-    }
-    table.to_string()
-}

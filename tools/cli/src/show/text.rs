@@ -4,10 +4,11 @@
 use std::fmt::Display;
 
 use super::gpu::{engines, queues, top};
-use super::objects::{chosen, find, handles, info, names, object, objects, waiters};
+use super::objects::{chosen, find, handles, info, names, object, objects};
 use super::overview::{adapters, overview, processes};
 use super::refusals::why;
 use super::report::report;
+use super::waiters::waiters;
 use crate::args::Command;
 use crate::world::{Object, World};
 
@@ -21,7 +22,7 @@ pub(super) fn as_text(world: &World, command: &Command) -> Result<String, String
         Command::Handles { pid } => handles(&chosen(world, pid)?),
         Command::Names => names(world),
         Command::Info { id } => info(world, id)?,
-        Command::Waiters => waiters(world),
+        Command::Waiters(_) => waiters(world),
         Command::Why { pid } => why(world, pid)?,
         Command::Queues { pid } => queues(world, pid),
         Command::Engines => engines(world),
@@ -42,6 +43,7 @@ pub(super) fn as_text(world: &World, command: &Command) -> Result<String, String
     for (count, what, of) in [
         (world.hidden_handles, "handles", "a process"),
         (world.hidden_info, "metadata entries", "a process"),
+        (world.hidden_waits, "waits", "a process"),
         (world.reading.hidden_queues, "queues", "an adapter"),
     ] {
         if count > 0 {
