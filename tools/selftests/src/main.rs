@@ -114,6 +114,8 @@ mod t_unload;
 mod t_user_queues;
 #[path = "bin/t-verifier.rs"]
 mod t_verifier;
+#[path = "bin/t-waiters/main.rs"]
+mod t_waiters;
 #[path = "bin/t-weak/main.rs"]
 mod t_weak;
 
@@ -122,7 +124,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 57] = [
+const PROGRAMS: [(&str, fn()); 58] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -179,6 +181,7 @@ const PROGRAMS: [(&str, fn()); 57] = [
     ("t-unload", t_unload::main),
     ("t-user-queues", t_user_queues::main),
     ("t-verifier", t_verifier::main),
+    ("t-waiters", t_waiters::main),
     ("t-weak", t_weak::main),
 ];
 

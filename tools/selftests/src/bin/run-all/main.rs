@@ -68,7 +68,7 @@ const BAT: [&str; 41] = [
 ];
 
 /// Programs about user space and the runner. All that they do in the kernel others do too.
-const USER_SPACE: [&str; 14] = [
+const USER_SPACE: [&str; 15] = [
     "t-c-client",
     "t-c-names",
     "t-crate",
@@ -83,6 +83,7 @@ const USER_SPACE: [&str; 14] = [
     "t-questions",
     "t-timeline",
     "t-tool",
+    "t-waiters",
 ];
 
 /// Programs that compare what calls cost. A kernel with checks costs something else, and takes
