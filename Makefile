@@ -7,6 +7,8 @@ KERNEL ?= 7.2
 # Programs of the virtual machine: all, bat (basic ones, and what depends on the version of the
 # kernel) or paths (all that reaches code of the module). The last two are brief.
 SET ?= all
+# Kernels for which make clippy lints the module.
+LINT ?= 7.2 7.3
 # What a stress run does where the specification asks for a million rounds.
 ROUNDS ?= 1000000
 # The same for native fences, which have ten times as many.
@@ -108,9 +110,9 @@ images: vm-parts ## make the pictures of Documentation/images again
 	@tools/images/run --kernel $(KERNEL)
 
 .PHONY: clippy
-clippy: ## lint the module, for both series of kernels, and the tools
+clippy: ## lint the module, for the kernels of LINT (7.2 and 7.3), and the tools
 	@$(if $(KDIR),$(module) --clippy modules,\
-		for kernel in 7.2 7.3; do tools/env/module --kernel $$kernel --clippy modules || exit; done)
+		for kernel in $(LINT); do tools/env/module --kernel $$kernel --clippy modules || exit; done)
 	@$(enter) sh -c 'cd tools && cargo clippy --workspace --all-targets --locked -- -D warnings'
 
 .PHONY: fmt

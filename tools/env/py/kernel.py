@@ -42,15 +42,27 @@ def read(ready):
         return None
 
 
+def record(kind):
+    """The file that says where a finished kernel is."""
+    return KERNELS / f"{kind}-{key(kind)}.json"
+
+
+def named_twice(kind):
+    """The newest kernel of a series has two names. The assignments, if this is the longer one."""
+    for short in SERIES if kind not in SERIES else ():
+        found = read(record(short))
+        if found and found["KREL"] == kind:
+            return found
+    return None
+
+
 def provide(kind, update):
     """Find the kernel in the cache, or make it: of a series the newest one that the archive has."""
     series = "7.3" if kind == "7.3" else "7.2"
-    # The newest kernel of a series has two names.
-    for short in SERIES if kind not in SERIES else ():
-        found = read(KERNELS / f"{short}-{key(short)}.json")
-        if found and found["KREL"] == kind:
-            return found
-    ready = KERNELS / f"{kind}-{key(kind)}.json"
+    found = named_twice(kind)
+    if found:
+        return found
+    ready = record(kind)
     found = read(ready)
     if found and not update:
         return found
@@ -89,19 +101,24 @@ def run():
     parser.add_argument("--update", action="store_true",
                         help="look for a newer kernel in the archive instead of using the cached one")
     parser.add_argument("--get", metavar="NAME", help="print only this value")
+    parser.add_argument("--cached", action="store_true",
+                        help="print nothing, and end with 1 if the kernel would have to be made first")
     parser.add_argument("--list", action="store_true", help="list the stock kernels that the archive offers")
     options = parser.parse_args()
     if options.list:
         offered = [release.name for series in SERIES for release in debian.offered(series)]
         print("\n".join(offered))
-        return
+        return 0
     kind = "7.2" if options.kind == "stock" else options.kind
+    if options.cached:
+        return 0 if named_twice(kind) or read(record(kind)) else 1
     found = provide(kind, options.update)
     if options.get:
         print(found[options.get])
     else:
         for name, value in found.items():
             print(f"{name}={shlex.quote(value)}")
+    return 0
 
 
 main(run)
