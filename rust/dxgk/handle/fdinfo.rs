@@ -34,8 +34,10 @@ use kernel::{
 /// How many entries of information stores fdinfo shows of one process.
 const INFOS_SHOWN: usize = 16384;
 
-/// How many waits it shows.
-const WAITS_SHOWN: usize = 16384;
+/// How many waits it shows of one process, and for one object: who looks at a process pays for what
+/// it sees, not for all who wait.
+const WAITS_SHOWN: usize = 64;
+const WAITS_OF_OBJECT: usize = 8;
 
 /// Prints the information stores of objects, each object once, even if it has several handles.
 pub(super) struct Infos {
@@ -87,7 +89,7 @@ impl Infos {
     }
 }
 
-/// Prints who waits for objects, each object once.
+/// Prints who waits for objects, each object once: the waits that are satisfied first.
 pub(super) struct Waits {
     /// The objects whose waits were printed or counted as hidden.
     seen: RBTree<u64, ()>,
@@ -119,20 +121,24 @@ impl Waits {
             .seen
             .try_create_and_insert(id, (), GFP_KERNEL_ACCOUNT)
             .is_ok();
+        let most = WAITS_OF_OBJECT.min(WAITS_SHOWN - self.shown);
         let mut last = None;
+        let mut looked = 0;
 
-        while self.shown < WAITS_SHOWN && is_new && seq::wants_more(m) {
+        while is_new && looked < most && seq::wants_more(m) {
             let Some((key, about)) = object.wait_after(last.as_ref()) else {
-                return;
+                break;
             };
 
             if let Some(about) = about {
                 about.print(m, id, key.value);
-                self.shown += 1;
             }
             last = Some(key);
+            looked += 1;
         }
-        self.hidden += object.waiting();
+        self.shown += looked;
+        // Waits may have come and gone meanwhile.
+        self.hidden += object.waiting().saturating_sub(looked);
     }
 
     /// Says how many were not printed.

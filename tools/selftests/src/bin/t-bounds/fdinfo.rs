@@ -28,7 +28,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "as many entries are shown, and how many more there are",
             capped_entries,
         )
-        .test("handles cost the same to show however many wait", waiters)
+        .test(
+            "handles cost the same to show however many wait, and the first waits are shown",
+            waiters,
+        )
         .test("who looks at many handles and waits can be killed", killed)
         .test(
             "RES-15 a query costs the same however many handles there are",
@@ -132,7 +135,10 @@ fn waiters() -> TestResult {
         for value in 1..=20_000 {
             fence.wait_async(value, &event)?;
         }
-        ensure!(text()?.contains("waiters=20000"));
+        let text = text()?;
+        ensure!(text.contains("waiters=20000"));
+        ensure_eq!(lines(&text, "dxg-wait:"), 8);
+        ensure_eq!(value(&text, "dxg-waits-more:"), Some(19_992));
         let what = "256 handles without and with 20000 waits";
         hardly_more(what, little, least(look)?)
     })
