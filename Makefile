@@ -15,6 +15,9 @@ ROUNDS ?= 1000000
 FENCE_ROUNDS ?= $(ROUNDS)
 # How long `make fuzz` runs.
 FUZZ_SECONDS ?= 60
+# How long `make fuzz-ioctl` runs, and which programs it begins with: another number, others.
+TIME ?= 600
+SEED ?=
 # A kernel build tree with Rust support makes `modules` a plain external build.
 KDIR ?=
 # Where make install puts things; ALIASES=no leaves out libdxcore.so and libdxg.so,
@@ -72,6 +75,10 @@ verify: ## check the protocol of native fences in Spin, herd7 (where it is) and 
 fuzz: ## fuzz the core of the software GPU twice for FUZZ_SECONDS (60), led by coverage
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run engine
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run ring
+
+.PHONY: fuzz-ioctl
+fuzz-ioctl: vm-parts ## make calls by chance on the debug kernel for TIME seconds (600), led by coverage
+	@FUZZ_SECONDS=$(TIME) tools/fuzz/ioctl $(SEED)
 
 .PHONY: test-vm
 test-vm: ## run the tests in the virtual machine

@@ -34,6 +34,8 @@ mod t_failslab;
 mod t_fence_timeline;
 #[path = "bin/t-fences/main.rs"]
 mod t_fences;
+#[path = "bin/t-fuzz/main.rs"]
+mod t_fuzz;
 #[path = "bin/t-gpu-client/main.rs"]
 mod t_gpu_client;
 #[path = "bin/t-gpu-fair/main.rs"]
@@ -124,7 +126,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 58] = [
+const PROGRAMS: [(&str, fn()); 59] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -141,6 +143,7 @@ const PROGRAMS: [(&str, fn()); 58] = [
     ("t-failslab", t_failslab::main),
     ("t-fence-timeline", t_fence_timeline::main),
     ("t-fences", t_fences::main),
+    ("t-fuzz", t_fuzz::main),
     ("t-gpu-client", t_gpu_client::main),
     ("t-gpu-fair", t_gpu_fair::main),
     ("t-gpu-faults", t_gpu_faults::main),
