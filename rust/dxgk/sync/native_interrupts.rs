@@ -322,6 +322,14 @@ impl NativeInterrupts {
         self.worker.enqueue(self.clone());
     }
 
+    /// Waits until the worker has looked at everything it was told of, for tests.
+    ///
+    /// Context: may sleep, no locks held.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub(super) fn flush(&self) {
+        self.worker.flush();
+    }
+
     /// The worker has to look at the fence with this number. In any context.
     fn post(self: &Arc<Self>, number: u32) {
         self.fences.post(number);

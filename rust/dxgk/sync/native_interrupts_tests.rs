@@ -31,8 +31,7 @@ mod tests {
                 Relaxed, //
             },
             Arc, //
-        },
-        workqueue::WorkItem, //
+        }, //
     };
 
     /// A fence that counts how often it is looked at.
@@ -74,13 +73,13 @@ mod tests {
 
         interrupt.number().store(numbers[0], Relaxed);
         lock.hold(|class| interrupt.signaled(class));
-        NativeInterrupts::run(all.clone());
+        all.flush();
         assert_eq!(looks(), [1, 0]);
         assert_eq!(count(&all, "bad-driver-handles"), 0);
 
         interrupt.destroyed();
         lock.hold(|class| interrupt.signaled(class));
-        NativeInterrupts::run(all.clone());
+        all.flush();
         assert_eq!(looks(), [2, 1]);
         assert_eq!(count(&all, "bad-driver-handles"), 1);
         assert_eq!(count(&all, "interrupts"), 2);
