@@ -166,6 +166,57 @@ struct opendxg_signal_on_event {
 
 #define OPENDXG_SIGNAL_ALLOW_REWIND			0x1
 
+/**
+ * struct opendxg_signal_nt - signal the fence of an NT handle, on its descriptor
+ * @value: [in] new CurrentValue
+ * @flags: [in] 0 or OPENDXG_SIGNAL_ALLOW_REWIND
+ * @reserved: [in] 0
+ *
+ * As SignalSynchronizationObjectFromCpu. STATUS_ACCESS_DENIED without the right
+ * to signal; STATUS_INVALID_PARAMETER if @value is below CurrentValue and
+ * OPENDXG_SIGNAL_ALLOW_REWIND is not set, or if the NT handle is no monitored or
+ * native fence.
+ */
+struct opendxg_signal_nt {
+	__aligned_u64 value;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/**
+ * struct opendxg_wait_nt - wait for the fence of an NT handle, on its descriptor
+ * @value: [in] fence value to wait for
+ * @deadline: [in] nanoseconds of CLOCK_MONOTONIC, or OPENDXG_NO_DEADLINE. One
+ *	that has passed, as 0 has, only tests
+ * @flags: [in] 0 or OPENDXG_WAIT_REALTIME, if @deadline is of CLOCK_REALTIME
+ * @reserved: [in] 0
+ *
+ * As WaitForSynchronizationObjectFromCpu, in the call. STATUS_TIMEOUT, a result
+ * above 0, at the deadline; STATUS_ACCESS_DENIED without the right to wait;
+ * STATUS_INVALID_PARAMETER if the NT handle is no monitored or native fence.
+ */
+struct opendxg_wait_nt {
+	__aligned_u64 value;
+	__aligned_u64 deadline;
+	__u32 flags;
+	__u32 reserved;
+};
+
+#define OPENDXG_NO_DEADLINE				0xffffffffffffffffULL
+#define OPENDXG_WAIT_REALTIME				0x1
+
+/**
+ * struct opendxg_value_nt - the value of the fence of an NT handle, on its
+ *	descriptor
+ * @value: [out] CurrentValue
+ *
+ * Needs no right. STATUS_INVALID_PARAMETER if the NT handle is no monitored or
+ * native fence.
+ */
+struct opendxg_value_nt {
+	__aligned_u64 value;
+};
+
 #ifndef DXG_NO_D3DKMT
 /**
  * struct opendxg_share_objects - ShareObjects with the mode of the name
@@ -254,6 +305,9 @@ struct opendxg_allocation_data {
  * @DXG_NR_FENCE_POINT: struct opendxg_fence_point
  * @DXG_NR_FENCE_STREAM: struct opendxg_fence_stream
  * @DXG_NR_SIGNAL_ON_EVENT: struct opendxg_signal_on_event
+ * @DXG_NR_SIGNAL_NT: struct opendxg_signal_nt; only on an NT handle
+ * @DXG_NR_WAIT_NT: struct opendxg_wait_nt; only on an NT handle
+ * @DXG_NR_VALUE_NT: struct opendxg_value_nt; only on an NT handle
  * @DXG_NR_MEMORY_NOTICE: struct opendxg_memory_notice
  * @DXG_NR_CHECKSHAREDRESOURCEACCESS: D3DKMT_CHECKSHAREDRESOURCEACCESS
  * @DXG_NR_CONFIGURESHAREDRESOURCE: D3DKMT_CONFIGURESHAREDRESOURCE
@@ -268,7 +322,7 @@ struct opendxg_allocation_data {
  *
  * "Also on an NT handle" means that the ioctl may be made on the descriptor of
  * an NT handle, by any process and without opening the device; DXG_EXACT()
- * works there too. 0x4c to 0x7f stay free for the legacy range.
+ * works there too. What is "only" there is no call of the device. 0x4c to 0x7f stay free for the legacy range.
  */
 enum dxg_ext_nr {
 	DXG_NR_VERSION = 0x81,
@@ -304,6 +358,9 @@ enum dxg_ext_nr {
 	DXG_NR_FENCE_POINT = 0xb8,
 	DXG_NR_FENCE_STREAM = 0xb9,
 	DXG_NR_SIGNAL_ON_EVENT = 0xba,
+	DXG_NR_SIGNAL_NT = 0xbb,
+	DXG_NR_WAIT_NT = 0xbc,
+	DXG_NR_VALUE_NT = 0xbd,
 	DXG_NR_MEMORY_NOTICE = 0xc0,
 	DXG_NR_CHECKSHAREDRESOURCEACCESS = 0xc8,
 	DXG_NR_CONFIGURESHAREDRESOURCE = 0xc9,
@@ -413,6 +470,14 @@ __extension__ enum dxg_ext_ioctl {
 	DXG_IOCTL_SIGNAL_ON_EVENT =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_SIGNAL_ON_EVENT,
 		      struct opendxg_signal_on_event),
+	DXG_IOCTL_SIGNAL_NT =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_SIGNAL_NT,
+		      struct opendxg_signal_nt),
+	DXG_IOCTL_WAIT_NT =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_WAIT_NT, struct opendxg_wait_nt),
+	DXG_IOCTL_VALUE_NT =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_VALUE_NT,
+		      struct opendxg_value_nt),
 	DXG_IOCTL_MEMORY_NOTICE =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_MEMORY_NOTICE,
 		      struct opendxg_memory_notice),

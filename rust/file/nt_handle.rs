@@ -24,4 +24,8 @@ impl ObjectFile for NtHandle {
     fn ioctl(&self, cmd: u32, arg: u64) -> isize {
         ioctl::run_on_nt_handle(self, cmd, arg)
     }
+
+    fn release(&self) {
+        self.close();
+    }
 }

@@ -24,6 +24,7 @@ mod keyed_mutex;
 mod name;
 mod native_fence;
 mod notice;
+mod nt_fence;
 mod object;
 mod object_attributes;
 mod offer;

@@ -6,10 +6,12 @@
 use super::{
     call::{
         run_answer,
+        run_in,
         run_out,
         run_report, //
     },
     info,
+    nt_fence,
     object,
     result::{
         not_ours,
@@ -35,6 +37,11 @@ type Handler<C> = fn(C, u64) -> DxgResult;
 /// The calls on an NT handle, by code.
 fn on_handle<'a>(code: u32) -> Option<Handler<OnHandle<'a>>> {
     Some(match code {
+        DXG_IOCTL_SIGNAL_NT => {
+            |on, arg| run_in::<_, opendxg_signal_nt, _>(on, arg, nt_fence::signal)
+        }
+        DXG_IOCTL_WAIT_NT => |on, arg| run_in::<_, opendxg_wait_nt, _>(on, arg, nt_fence::wait),
+        DXG_IOCTL_VALUE_NT => |on, arg| run_out::<_, opendxg_value_nt, _>(on, arg, nt_fence::value),
         DXG_IOCTL_QUERY_OBJECT => {
             |on, arg| run_report::<_, opendxg_query_object, _>(on, arg, object::query_handle)
         }

@@ -39,6 +39,7 @@ use crate::{
         digest::Digest,
         handle,
         sync_flags::Rights,
+        timeout::Deadline,
         wait_rules::{
             self,
             ElementCheck,
@@ -184,7 +185,12 @@ impl Request {
         };
         let waiter = interrupted.take(same)?;
 
-        Some(cpu_wait::resume(interrupted, &waiter, same?))
+        Some(cpu_wait::resume(
+            interrupted,
+            Deadline::Never,
+            &waiter,
+            same?,
+        ))
     }
 
     /// Copies both arrays, looks every handle up, and does `act` with the handles and the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Time-outs as NT writes them (RES-96).
+//! Time-outs as NT writes them (RES-96), and deadlines as Linux does.
 //!
-//! A time-out counts in units of 100 ns. Negative: relative, CLOCK_MONOTONIC. Positive: a date
+//! An NT time-out counts in units of 100 ns. Negative: relative, CLOCK_MONOTONIC. Positive: a date
 //! since 1601 in UTC, CLOCK_REALTIME. Conversions never shorten a wait; out of range means no
 //! time-out.
 
@@ -46,5 +46,15 @@ pub fn deadline(timeout: Option<i64>, now_ns: impl FnOnce() -> u64) -> Deadline 
                 .and_then(|at| i64::try_from(at).ok())
                 .map_or(Deadline::Never, Deadline::Realtime),
         },
+    }
+}
+
+/// The deadline at so many nanoseconds of CLOCK_REALTIME or CLOCK_MONOTONIC.
+pub fn at_ns(ns: u64, is_realtime: bool) -> Deadline {
+    match (i64::try_from(ns), is_realtime) {
+        (Err(_), _) => Deadline::Never,
+        (Ok(0), _) => Deadline::Now,
+        (Ok(at), true) => Deadline::Realtime(at),
+        (Ok(at), false) => Deadline::Monotonic(at),
     }
 }

@@ -315,6 +315,8 @@ pub const OPENDXG_TRIM_RESTART: u32 = 2;
 pub const OPENDXG_TRIM_TO_BUDGET: u32 = 4;
 pub const OPENDXG_TRIM_FLAGS: u32 = 4095;
 pub const OPENDXG_SIGNAL_ALLOW_REWIND: u32 = 1;
+pub const OPENDXG_NO_DEADLINE: i32 = -1;
+pub const OPENDXG_WAIT_REALTIME: u32 = 1;
 pub const OPENDXG_ALLOCATION_MAGIC: u32 = 1095194692;
 pub const OPENDXG_ALLOCATION_LOCAL: u32 = 1;
 pub const OPENDXG_ALLOCATION_PHYSICAL: u32 = 2;
@@ -10407,6 +10409,57 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
+pub struct opendxg_signal_nt {
+    pub value: __u64,
+    pub flags: __u32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_signal_nt"][::core::mem::size_of::<opendxg_signal_nt>() - 16usize];
+    ["Alignment of opendxg_signal_nt"][::core::mem::align_of::<opendxg_signal_nt>() - 8usize];
+    ["Offset of field: opendxg_signal_nt::value"]
+        [::core::mem::offset_of!(opendxg_signal_nt, value) - 0usize];
+    ["Offset of field: opendxg_signal_nt::flags"]
+        [::core::mem::offset_of!(opendxg_signal_nt, flags) - 8usize];
+    ["Offset of field: opendxg_signal_nt::reserved"]
+        [::core::mem::offset_of!(opendxg_signal_nt, reserved) - 12usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_wait_nt {
+    pub value: __u64,
+    pub deadline: __u64,
+    pub flags: __u32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_wait_nt"][::core::mem::size_of::<opendxg_wait_nt>() - 24usize];
+    ["Alignment of opendxg_wait_nt"][::core::mem::align_of::<opendxg_wait_nt>() - 8usize];
+    ["Offset of field: opendxg_wait_nt::value"]
+        [::core::mem::offset_of!(opendxg_wait_nt, value) - 0usize];
+    ["Offset of field: opendxg_wait_nt::deadline"]
+        [::core::mem::offset_of!(opendxg_wait_nt, deadline) - 8usize];
+    ["Offset of field: opendxg_wait_nt::flags"]
+        [::core::mem::offset_of!(opendxg_wait_nt, flags) - 16usize];
+    ["Offset of field: opendxg_wait_nt::reserved"]
+        [::core::mem::offset_of!(opendxg_wait_nt, reserved) - 20usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
+pub struct opendxg_value_nt {
+    pub value: __u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_value_nt"][::core::mem::size_of::<opendxg_value_nt>() - 8usize];
+    ["Alignment of opendxg_value_nt"][::core::mem::align_of::<opendxg_value_nt>() - 8usize];
+    ["Offset of field: opendxg_value_nt::value"]
+        [::core::mem::offset_of!(opendxg_value_nt, value) - 0usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
 pub struct opendxg_share_objects {
     pub share: D3DKMT_SHAREOBJECTS,
     pub mode: __u32,
@@ -10495,6 +10548,9 @@ pub const DXG_NR_GETNATIVEFENCELOGDETAIL: dxg_ext_nr = 176;
 pub const DXG_NR_FENCE_POINT: dxg_ext_nr = 184;
 pub const DXG_NR_FENCE_STREAM: dxg_ext_nr = 185;
 pub const DXG_NR_SIGNAL_ON_EVENT: dxg_ext_nr = 186;
+pub const DXG_NR_SIGNAL_NT: dxg_ext_nr = 187;
+pub const DXG_NR_WAIT_NT: dxg_ext_nr = 188;
+pub const DXG_NR_VALUE_NT: dxg_ext_nr = 189;
 pub const DXG_NR_MEMORY_NOTICE: dxg_ext_nr = 192;
 pub const DXG_NR_CHECKSHAREDRESOURCEACCESS: dxg_ext_nr = 200;
 pub const DXG_NR_CONFIGURESHAREDRESOURCE: dxg_ext_nr = 201;
@@ -10540,6 +10596,9 @@ pub const DXG_IOCTL_GETNATIVEFENCELOGDETAIL: dxg_ext_ioctl = 3227535280;
 pub const DXG_IOCTL_FENCE_POINT: dxg_ext_ioctl = 3222816696;
 pub const DXG_IOCTL_FENCE_STREAM: dxg_ext_ioctl = 3222816697;
 pub const DXG_IOCTL_SIGNAL_ON_EVENT: dxg_ext_ioctl = 3222816698;
+pub const DXG_IOCTL_SIGNAL_NT: dxg_ext_ioctl = 3222292411;
+pub const DXG_IOCTL_WAIT_NT: dxg_ext_ioctl = 3222816700;
+pub const DXG_IOCTL_VALUE_NT: dxg_ext_ioctl = 3221768125;
 pub const DXG_IOCTL_MEMORY_NOTICE: dxg_ext_ioctl = 3222816704;
 pub const DXG_IOCTL_CHECKSHAREDRESOURCEACCESS: dxg_ext_ioctl = 3221768136;
 pub const DXG_IOCTL_CONFIGURESHAREDRESOURCE: dxg_ext_ioctl = 3223341001;

@@ -33,7 +33,10 @@ use super::{
         Stats,
         SHARES, //
     },
-    sync::cross_adapter::CrossAdapter, //
+    sync::{
+        cross_adapter::CrossAdapter,
+        interrupted_waits::InterruptedWaits, //
+    }, //
 };
 use crate::{
     error::{
@@ -45,6 +48,7 @@ use crate::{
         sync_flags::Rights, //
     },
     sys::{
+        alloc::pin_arc,
         strong_count::StrongCount,
         task::credentials::Credentials, //
     }, //
@@ -176,19 +180,24 @@ impl Drop for ShareRef {
 }
 
 /// One open file description.
+#[pin_data]
 pub(crate) struct NtHandle {
     share: Counted<ShareRef, SHARES>,
     access: u32,
+    /// The interrupted waits of calls on its descriptors.
+    #[pin]
+    pub(crate) interrupted: InterruptedWaits,
 }
 
 impl NtHandle {
     /// An open file description of a share with this granted access.
     fn new(share: ShareRef, access: u32) -> Result<Arc<Self>, AllocError> {
-        Arc::new(
-            Self {
+        pin_arc(
+            pin_init!(Self {
                 share: Counted::new(share),
                 access,
-            },
+                interrupted <- InterruptedWaits::new(),
+            }),
             GFP_KERNEL_ACCOUNT,
         )
     }
@@ -218,6 +227,13 @@ impl NtHandle {
     /// The rights of a local handle that is opened from this one.
     pub(crate) fn rights(&self) -> Rights {
         access::rights(self.access)
+    }
+
+    /// The last descriptor is gone: nobody makes an interrupted call again.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn close(&self) {
+        self.interrupted.close();
     }
 
     /// The name that `/proc/PID/fd` shows.

@@ -54,6 +54,7 @@ use crate::{
         stack_list::OnStack,
         task::sleep::{
             self,
+            Early,
             Signals, //
         }, //
     }, //
@@ -276,6 +277,14 @@ impl<W: Wake + 'static> Registration<W> {
     }
 }
 
+/// How a thread sleeps.
+#[derive(Clone, Copy)]
+struct Sleep<'a> {
+    /// Keeps the wait while the thread runs a signal handler.
+    interrupted: &'a InterruptedWaits,
+    deadline: Deadline,
+}
+
 /// Sleeps until the condition holds. `call` identifies the call if a signal interrupts it, by what
 /// was copied for `elements`: by then the caller's memory may hold something else.
 ///
@@ -293,13 +302,19 @@ pub(crate) fn block(
         return Ok(());
     }
 
+    let how = Sleep {
+        interrupted,
+        deadline: Deadline::Never,
+    };
+
     if elements.len() <= ON_STACK {
         if let Some(few) = distinct_of_few(mode, elements) {
             // CAST: a few.
             let pending = waits.reserve_sleeping(few.len() as u32)?;
+            let pending = || Ok(pending);
             let ended = match *few {
-                [_] => block_on_stack::<1>(interrupted, mode, &few, pending, &call),
-                _ => block_on_stack::<ON_STACK>(interrupted, mode, &few, pending, &call),
+                [_] => block_on_stack::<1>(how, mode, &few, pending, &call),
+                _ => block_on_stack::<ON_STACK>(how, mode, &few, pending, &call),
             };
 
             if let Some(result) = ended {
@@ -307,35 +322,67 @@ pub(crate) fn block(
             }
         }
     }
-    block_with_nodes(waits, interrupted, mode, elements, call)
+
+    let pending = |count| waits.reserve_sleeping(count);
+
+    block_with_nodes(how, mode, elements, pending, call)
+}
+
+/// The same for one element that is not satisfied, until a deadline: then TIMEOUT. Only a wait that
+/// takes memory is charged, by `pending`.
+///
+/// Context: as [`block`].
+#[inline(never)]
+pub(crate) fn block_until(
+    interrupted: &InterruptedWaits,
+    deadline: Deadline,
+    element: &Element,
+    pending: impl Fn() -> DxgResult<Pending>,
+    call: impl Fn() -> SameCall,
+) -> DxgResult {
+    let how = Sleep {
+        interrupted,
+        deadline,
+    };
+    let ended = block_on_stack::<1>(how, Mode::All, &[element], &pending, &call);
+
+    ended.unwrap_or_else(|| {
+        block_with_nodes(
+            how,
+            Mode::All,
+            slice::from_ref(element),
+            |_| pending(),
+            call,
+        )
+    })
 }
 
 /// The same for elements that the condition does not hold for.
 #[inline(never)]
 fn block_with_nodes(
-    waits: &Arc<PendingWaits>,
-    interrupted: &InterruptedWaits,
+    how: Sleep<'_>,
     mode: Mode,
     elements: &[Element],
+    pending: impl FnOnce(u32) -> DxgResult<Pending>,
     call: impl FnOnce() -> SameCall,
 ) -> DxgResult {
     let fewer = distinct(mode, elements)?;
     let elements = fewer.as_deref().unwrap_or(elements);
-    let pending = waits.reserve_sleeping(count(elements)?)?;
+    let pending = pending(count(elements)?)?;
     let waiter = Waiter::new(mode, elements.len(), WakeThread::of_caller(), pending)?;
 
     register(&waiter, elements, || Ok(()))?;
-    sleep_on(interrupted, &waiter, call)
+    sleep_on(how, &waiter, call)
 }
 
 /// The same for up to `N` elements of different fences, without taking memory. `None` if too many
 /// threads sleep so for one of the fences.
 #[inline(never)]
 fn block_on_stack<const N: usize>(
-    interrupted: &InterruptedWaits,
+    how: Sleep<'_>,
     mode: Mode,
     elements: &[&Element],
-    pending: Pending,
+    pending: impl FnOnce() -> DxgResult<Pending>,
     call: &impl Fn() -> SameCall,
 ) -> Option<DxgResult> {
     // CAST: at most `N`.
@@ -348,15 +395,15 @@ fn block_on_stack<const N: usize>(
     if !sleeping.begin() {
         let outcome = sleeping.leave().filter(|end| *end != WaitEnd::Cancelled);
 
-        return outcome.map(|outcome| result_of(Some(outcome)));
+        return outcome.map(|outcome| result_of(Some(outcome), Ok(())));
     }
 
-    let slept = sleep::until_nonzero(set.state(), Deadline::Never, Signals::All);
+    let slept = sleep::until_nonzero(set.state(), how.deadline, Signals::All);
 
-    if slept.is_ok() || sleep::is_killed() || !sleep::call_restarts() {
-        return Some(result_of(sleeping.leave()));
+    if slept != Err(Early::Interrupted) || sleep::is_killed() || !sleep::call_restarts() {
+        return Some(result_of(sleeping.leave(), slept));
     }
-    Some(move_off_stack(interrupted, mode, &sleeping, pending, call))
+    Some(move_off_stack(how, mode, &sleeping, pending, call))
 }
 
 /// A signal has interrupted this wait, and its call will be restarted: it goes on in memory that
@@ -364,66 +411,77 @@ fn block_on_stack<const N: usize>(
 #[cold]
 #[inline(never)]
 fn move_off_stack<const N: usize>(
-    interrupted: &InterruptedWaits,
+    how: Sleep<'_>,
     mode: Mode,
     sleeping: &Sleeping<'_, N>,
-    pending: Pending,
+    pending: impl FnOnce() -> DxgResult<Pending>,
     call: &impl Fn() -> SameCall,
 ) -> DxgResult {
     let thread = WakeThread::of_caller();
     let (id, begun, count) = (sleeping.id(), sleeping.begun(), sleeping.elements());
-    let new = Waiter::with_id(id, begun, mode, count, thread, pending)
-        .and_then(|waiter| Ok((new_nodes(&waiter, count)?, waiter)));
+    let new = pending().and_then(|pending| {
+        let waiter = Waiter::with_id(id, begun, mode, count, thread, pending)?;
+
+        Ok((new_nodes(&waiter, count)?, waiter))
+    });
+    let slept = Err(Early::Interrupted);
     let Ok((new_nodes, waiter)) = new else {
-        return result_of(sleeping.leave());
+        return result_of(sleeping.leave(), slept);
     };
     let outcome = sleeping.move_to(&waiter, new_nodes);
 
-    if outcome.is_none() && waiter.set.leave() && interrupted.keep(&waiter, call()).is_ok() {
+    if outcome.is_none() && waiter.set.leave() && how.interrupted.keep(&waiter, call()).is_ok() {
         return Err(DxgError::Interrupted);
     }
     waiter.cancel();
     waiter.unlink();
-    result_of(outcome.or_else(|| waiter.set.outcome()))
+    result_of(outcome.or_else(|| waiter.set.outcome()), slept)
 }
 
-/// Continues a wait of the calling thread that a signal interrupted. It has missed nothing
-/// meanwhile (FEN-16, FEN-34).
+/// Continues a wait of the calling thread that a signal interrupted, until its deadline. It has
+/// missed nothing meanwhile (FEN-16, FEN-34).
 ///
 /// Context: as [`block`].
 pub(crate) fn resume(
     interrupted: &InterruptedWaits,
+    deadline: Deadline,
     waiter: &Arc<Waiter<WakeThread>>,
     call: SameCall,
 ) -> DxgResult {
+    let how = Sleep {
+        interrupted,
+        deadline,
+    };
+
     waiter.set.come_back();
-    sleep_on(interrupted, waiter, || call)
+    sleep_on(how, waiter, || call)
 }
 
 /// Sleeps until the queued wait ends.
 fn sleep_on(
-    interrupted: &InterruptedWaits,
+    how: Sleep<'_>,
     waiter: &Arc<Waiter<WakeThread>>,
     call: impl FnOnce() -> SameCall,
 ) -> DxgResult {
-    let slept = sleep::until_nonzero(waiter.set.state(), Deadline::Never, Signals::All);
+    let slept = sleep::until_nonzero(waiter.set.state(), how.deadline, Signals::All);
 
-    if slept.is_err() {
-        if may_be_kept(interrupted, waiter, call) {
+    if let Err(early) = slept {
+        if early == Early::Interrupted && may_be_kept(how.interrupted, waiter, call) {
             return Err(DxgError::Interrupted);
         }
         waiter.cancel();
     }
     waiter.unlink();
-    result_of(waiter.set.outcome())
+    result_of(waiter.set.outcome(), slept)
 }
 
-/// What a call returns whose wait has ended so.
-fn result_of(outcome: Option<WaitEnd>) -> DxgResult {
-    match outcome {
-        Some(WaitEnd::Satisfied) => Ok(()),
-        Some(WaitEnd::Orphaned) => Err(Status::INVALID_HANDLE.into()),
-        Some(WaitEnd::Cancelled) | None => Err(DxgError::Interrupted),
+/// What a call returns whose wait and sleep have ended so.
+fn result_of(outcome: Option<WaitEnd>, slept: Result<(), Early>) -> DxgResult {
+    match (outcome, slept) {
+        (Some(WaitEnd::Satisfied), _) => Ok(()),
+        (Some(WaitEnd::Orphaned), _) => Err(Status::INVALID_HANDLE.into()),
+        (_, Err(Early::TimedOut)) => Err(Status::TIMEOUT.into()),
+        (Some(WaitEnd::Cancelled) | None, _) => Err(DxgError::Interrupted),
     }
 }
 

@@ -346,7 +346,7 @@ impl Fence {
     }
 
     /// Whether packets alone use it (FEN-130): processes do not see its value.
-    pub(in crate::dxgk) fn is_intra_gpu(&self) -> bool {
+    pub(crate) fn is_intra_gpu(&self) -> bool {
         !self.storage().is_mapped()
     }
 

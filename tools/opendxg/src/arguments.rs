@@ -151,6 +151,9 @@ arguments! {
     0xb8 opendxg_fence_point 24;
     0xb9 opendxg_fence_stream 24;
     0xba opendxg_signal_on_event 24;
+    0xbb opendxg_signal_nt 16;
+    0xbc opendxg_wait_nt 24;
+    0xbd opendxg_value_nt 8;
     0xc0 opendxg_memory_notice 24;
     0xc8 D3DKMT_CHECKSHAREDRESOURCEACCESS 8;
     0xc9 D3DKMT_CONFIGURESHAREDRESOURCE 32;

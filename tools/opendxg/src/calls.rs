@@ -107,6 +107,9 @@ self_contained! {
     opendxg_fence_stream
     opendxg_memory_notice
     opendxg_signal_on_event
+    opendxg_signal_nt
+    opendxg_wait_nt
+    opendxg_value_nt
     opendxg_dup_nt
     opendxg_delete_info
     opendxg_open_weak

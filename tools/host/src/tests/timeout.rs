@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Time-outs (RES-96).
+//! Time-outs and deadlines (RES-96, FEN-19).
 
 use proptest::prelude::*;
 
-use crate::logic::timeout::{deadline, Deadline::*};
+use crate::logic::timeout::{at_ns, deadline, Deadline::*};
 
 const NOW: u64 = 5_000_000_000;
 /// 1970-01-01 in units of 100 ns since 1601-01-01: 369 years with 89 leap days.
@@ -40,6 +40,21 @@ fn res_96_table() {
         (Some(EPOCH + i64::MAX / 100 + 1), Never),
     ] {
         assert_eq!(deadline(timeout, || NOW), expected, "{timeout:?}");
+    }
+}
+
+#[test]
+fn fen_19_nanoseconds_of_a_clock() {
+    for (ns, is_realtime, expected) in [
+        (0, false, Now),
+        (0, true, Now),
+        (1, false, Monotonic(1)),
+        (1, true, Realtime(1)),
+        (i64::MAX as u64, false, Monotonic(i64::MAX)),
+        (1 << 63, true, Never),
+        (u64::MAX, false, Never),
+    ] {
+        assert_eq!(at_ns(ns, is_realtime), expected, "{ns}");
     }
 }
 
