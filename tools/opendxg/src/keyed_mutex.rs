@@ -9,13 +9,14 @@ use crate::calls::{self, call};
 use crate::dxg::Dxg;
 use crate::handle::{GlobalHandle, LocalHandle};
 use crate::node::Node;
+use crate::nt_fence::NO_DEADLINE;
 use crate::object::duplicate;
 use crate::owned::{Kind, Owned};
 use crate::raw::Argument;
 use crate::uapi::*;
 use crate::{Error, Result, Status};
 
-/// How long to wait for a keyed mutex.
+/// How long to wait for a keyed mutex, or for the fence of an NT handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Timeout {
@@ -46,6 +47,29 @@ impl Timeout {
                 Err(_) => Some(1),
             },
         }
+    }
+}
+
+impl Timeout {
+    /// The time in nanoseconds and the flags of a call with a deadline. A limit that begins now is
+    /// by the monotonic clock.
+    pub(crate) fn deadline(self) -> (u64, u32) {
+        let none = (NO_DEADLINE, 0);
+        let Some(units) = self.units() else {
+            return none;
+        };
+        let at = match units {
+            0 => return (0, 0),
+            ..0 => {
+                let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+                let now = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
+                now - i128::from(units) * 100
+            }
+            // One before 1970 has passed.
+            _ => (i128::from(units - EPOCH) * 100).max(0),
+        };
+        let flags = if units > 0 { OPENDXG_WAIT_REALTIME } else { 0 };
+        u64::try_from(at).map_or(none, |at| (at, flags))
     }
 }
 

@@ -116,6 +116,7 @@ pub mod node;
 #[cfg(not(feature = "raw"))]
 mod node;
 mod notice;
+mod nt_fence;
 mod object;
 mod object_argument;
 mod offer;

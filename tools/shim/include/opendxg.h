@@ -70,6 +70,11 @@ DXG_NTSTATUS opendxg_fence_stream(struct opendxg_fence_stream *args);
  */
 DXG_NTSTATUS opendxg_signal_on_event(struct opendxg_signal_on_event *args);
 
+/* The fence of an NT handle, on its descriptor: they work without a device. */
+DXG_NTSTATUS opendxg_signal_nt(int fd, struct opendxg_signal_nt *args);
+DXG_NTSTATUS opendxg_wait_nt(int fd, struct opendxg_wait_nt *args);
+DXG_NTSTATUS opendxg_value_nt(int fd, struct opendxg_value_nt *args);
+
 /*
  * Runs function(context) once, when this process has no local handle of the
  * handle's container any more. The container is the resource, or an allocation

@@ -307,6 +307,9 @@ functions! {
         direct opendxg_fence_point(opendxg_fence_point);
         direct opendxg_fence_stream(opendxg_fence_stream);
         direct opendxg_signal_on_event(opendxg_signal_on_event);
+        direct opendxg_signal_nt {} via opendxg_signal_nt;
+        direct opendxg_wait_nt {} via opendxg_wait_nt;
+        direct opendxg_value_nt {} via opendxg_value_nt;
         translated opendxg_set_cleanup {} via opendxg_open_weak;
     }
 }

@@ -6,7 +6,9 @@
 use core::ffi::{c_char, c_void};
 
 use opendxg::raw::Argument;
-use opendxg::uapi::{opendxg_watch_state, D3DKMT_SHAREOBJECTS};
+use opendxg::uapi::{
+    opendxg_signal_nt, opendxg_value_nt, opendxg_wait_nt, opendxg_watch_state, D3DKMT_SHAREOBJECTS,
+};
 use opendxg::Status;
 
 use crate::library::{self, not_served};
@@ -57,20 +59,43 @@ pub unsafe extern "C" fn D3DKMTShareObjects(
     unsafe { names::share(arg) }
 }
 
-/// `NTSTATUS opendxg_watch_state(int fd, struct opendxg_watch_state *)`: works without a device.
+/// A call on a descriptor, which works without a device.
 ///
 /// # Safety
 ///
 /// The argument is NULL or such a struct.
-#[no_mangle]
-pub unsafe extern "C" fn opendxg_watch_state(fd: i32, state: *mut opendxg_watch_state) -> Status {
-    if state.is_null() {
+unsafe fn on_descriptor<T: Argument>(fd: i32, arg: *mut T) -> Status {
+    if arg.is_null() {
         return Status::INVALID_PARAMETER;
     }
     // A negative number does not become a descriptor.
     let slot = fd as i64 as u64;
     // SAFETY: not null; the caller promises a live struct.
-    unsafe { library::descriptor(slot, &mut *state) }
+    unsafe { library::descriptor(slot, &mut *arg) }
+}
+
+macro_rules! on_descriptors {
+    ($($name:ident $arg:literal;)*) => {
+        $(
+            #[doc = concat!("`NTSTATUS ", $arg, "`: works without a device.")]
+            ///
+            /// # Safety
+            ///
+            /// The argument is NULL or such a struct.
+            #[no_mangle]
+            pub unsafe extern "C" fn $name(fd: i32, arg: *mut $name) -> Status {
+                // SAFETY: the caller's promise.
+                unsafe { on_descriptor(fd, arg) }
+            }
+        )*
+    };
+}
+
+on_descriptors! {
+    opendxg_watch_state "opendxg_watch_state(int fd, struct opendxg_watch_state *)";
+    opendxg_signal_nt "opendxg_signal_nt(int fd, struct opendxg_signal_nt *)";
+    opendxg_wait_nt "opendxg_wait_nt(int fd, struct opendxg_wait_nt *)";
+    opendxg_value_nt "opendxg_value_nt(int fd, struct opendxg_value_nt *)";
 }
 
 /// `NTSTATUS opendxg_set_cleanup(D3DKMT_HANDLE, void (*)(void *), void *)`: runs the function once
