@@ -144,6 +144,49 @@ static int test_share(void)
 	return 0;
 }
 
+static int test_nt_fence(void)
+{
+	D3DKMT_SHAREOBJECTS share = { .ObjectCount = 1, .DesiredAccess = 0x1f0003 };
+	struct opendxg_signal_nt signal = { .value = 0x8000000000000002ULL };
+	struct opendxg_wait_nt wait = { .value = 0x8000000000000002ULL };
+	D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy;
+	struct opendxg_value_nt now;
+	const volatile __u64 *value;
+	D3DKMT_HANDLE handle;
+	__u64 shared = 0;
+	int fd;
+
+	if (create_fence(&handle, &value, 0x8000000000000001ULL))
+		return -1;
+	share.ObjectHandleArray = ADDRESS(&handle);
+	share.pSharedNtHandle = ADDRESS(&shared);
+	REQUIRE_CALL(DXG_IOCTL_SHAREOBJECTS, &share);
+	fd = (int)shared;
+	REQUIRE_EQUAL(ioctl(fd, DXG_EXACT(DXG_IOCTL_WAIT_NT), &wait), STATUS_TIMEOUT);
+	/* Past the first second of the clock, and halfway through what it can tell. */
+	wait.deadline = 1000000000ULL;
+	REQUIRE_EQUAL(ioctl(fd, DXG_IOCTL_WAIT_NT, &wait), STATUS_TIMEOUT);
+	wait.deadline = 0x4000000000000000ULL;
+	REQUIRE_EQUAL(ioctl(fd, DXG_EXACT(DXG_IOCTL_SIGNAL_NT), &signal), 0);
+	REQUIRE_EQUAL(*value, 0x8000000000000002ULL);
+	REQUIRE_EQUAL(ioctl(fd, DXG_EXACT(DXG_IOCTL_WAIT_NT), &wait), 0);
+	REQUIRE_EQUAL(ioctl(fd, DXG_IOCTL_VALUE_NT, &now), 0);
+	REQUIRE_EQUAL(now.value, 0x8000000000000002ULL);
+	signal.value = 2;
+	errno = 0;
+	REQUIRE(ioctl(fd, DXG_EXACT(DXG_IOCTL_SIGNAL_NT), &signal) == STATUS_INVALID_PARAMETER);
+	REQUIRE_EQUAL(errno, 0);
+	REQUIRE(ioctl(fd, DXG_IOCTL_SIGNAL_NT, &signal) == -1 && errno == EINVAL);
+	signal.flags = OPENDXG_SIGNAL_ALLOW_REWIND;
+	REQUIRE_EQUAL(ioctl(fd, DXG_IOCTL_SIGNAL_NT, &signal), 0);
+	REQUIRE_EQUAL(*value, 2);
+	REQUIRE(ioctl(fd, DXG_IOCTL_SIGNAL_NT, NULL) == -1 && errno == EFAULT);
+	close(fd);
+	destroy.hSyncObject = handle;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT, &destroy);
+	return 0;
+}
+
 /* A 32-bit client need not have cleared the other half of a union of bare pointers. */
 static int test_bare_pointer(void)
 {
@@ -205,6 +248,7 @@ int main(void)
 		{ "ABI-2.3 ioctl: node, version, adapters, device", test_open },
 		{ "ABI-2.3 ioctl: a fence with values of 64 bits", test_fence },
 		{ "ABI-2.3 ioctl: sharing and a fence point", test_share },
+		{ "ABI-2.3 ioctl: the fence of an NT handle, on its descriptor", test_nt_fence },
 		{ "ABI-2.3 ioctl: a bare pointer has 32 bits in a 32-bit program", test_bare_pointer },
 		{ "ABI-3.2 ioctl: exact statuses, and codes and addresses that are wrong", test_exact },
 	};

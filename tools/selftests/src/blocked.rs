@@ -38,6 +38,11 @@ impl<T: Send + 'static> Blocked<T> {
         self.id
     }
 
+    /// Whether the call has returned.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Demands that the call does not return within a while.
     #[track_caller]
     pub fn stays(&self) -> TestResult {

@@ -4,15 +4,18 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use opendxg::pm4::Pm4;
 use opendxg::{Access, Context, ExecutionState, FenceValues, NativeFence, SignalFlags, Status};
-use opendxg::{EventFd, SyncFlags};
+use opendxg::{EventFd, SyncFlags, Timeout};
+use selftests::blocked::Blocked;
 use selftests::child::{in_child, Child};
 use selftests::gpu::{one, reaches, Gpu, PAGE};
 use selftests::soft_adapter::SoftAdapter;
+use selftests::time::eventually;
 use selftests::user_queue::{user_queue, UserQueue};
-use selftests::{ensure_eq, fails_with, Suite, TestResult};
+use selftests::{ensure, ensure_eq, fails_with, Suite, TestResult};
 
 use crate::t_native_fences::{is_told, monitored_value, signal, wait, waited, Counts};
 
@@ -41,6 +44,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "FEN-57 MonitoredValue, the kernel: it reads and stores",
             monitored_kernel,
+        )
+        .test(
+            "FEN-57 FEN-19 MonitoredValue and the descriptor of an NT handle",
+            monitored_nt,
         )
         .test(
             "FEN-57 MonitoredValue, engines: they read",
@@ -170,6 +177,39 @@ fn monitored_kernel() -> TestResult {
         is_told(&second)?;
         ensure_eq!(monitored_value(&gpu, &fence)?, u64::MAX);
     }
+    Ok(())
+}
+
+fn monitored_nt() -> TestResult {
+    let gpu = Gpu::new()?;
+    let fence = gpu.device().create_native_fence_with(41, SHARING[1])?;
+    let handle = fence.share(Access::ALL)?;
+    let wait = |value| {
+        let waiter = handle.try_clone()?;
+        Blocked::new(move || waiter.wait(value))
+    };
+    // Nobody waits: an engine interrupts nobody.
+    let before = Counts::of(&gpu)?.interrupts();
+    ensure_eq!(monitored_value(&gpu, &fence)?, u64::MAX);
+    gpu.run(&signal(&fence, 45))?;
+    ensure_eq!(handle.fence_value()?, 45);
+    ensure_eq!(Counts::of(&gpu)?.interrupts(), before);
+    let first = wait(50)?;
+    eventually("it is told", || {
+        monitored_value(&gpu, &fence).is_ok_and(|value| value == 49)
+    })?;
+    gpu.run(&signal(&fence, 50))?;
+    first.join()??;
+    ensure!(Counts::of(&gpu)?.interrupts() > before, "no interrupt");
+    ensure_eq!(monitored_value(&gpu, &fence)?, u64::MAX);
+    // The signal of a CPU, and a deadline.
+    let second = wait(60)?;
+    handle.signal(60)?;
+    second.join()??;
+    ensure_eq!(fence.value(), 60);
+    let limit = Timeout::After(Duration::from_millis(20));
+    ensure!(!handle.wait_until(61, limit)?);
+    ensure_eq!(monitored_value(&gpu, &fence)?, u64::MAX);
     Ok(())
 }
 

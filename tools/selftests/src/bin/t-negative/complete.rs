@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use opendxg::raw::CALLS;
-use opendxg::uapi::DXG_NR_WATCH_STATE;
+use opendxg::uapi::{DXG_NR_SIGNAL_NT, DXG_NR_VALUE_NT, DXG_NR_WAIT_NT, DXG_NR_WATCH_STATE};
 use opendxg::{Dxg, NO_OP};
 use selftests::{ensure, ensure_eq, Suite, TestResult};
 
@@ -31,8 +31,15 @@ fn numbers() -> TestResult {
     let mut described: BTreeSet<u32> = forms().iter().map(|form| form.nr).collect();
     // Has no argument.
     described.insert(NO_OP);
-    // Not a call of the device.
-    described.remove(&DXG_NR_WATCH_STATE);
+    // Not calls of the device.
+    for other in [
+        DXG_NR_WATCH_STATE,
+        DXG_NR_SIGNAL_NT,
+        DXG_NR_WAIT_NT,
+        DXG_NR_VALUE_NT,
+    ] {
+        ensure!(described.remove(&other), "{other:#x} is described");
+    }
     ensure_eq!(described, implemented, "described, implemented");
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 mod access;
 mod duplicates;
+mod fence;
 mod files;
 mod open;
 mod privacy;
@@ -23,5 +24,6 @@ pub(crate) fn main() {
         .with(duplicates::tests)
         .with(sets::tests)
         .with(access::tests)
+        .with(fence::tests)
         .run()
 }

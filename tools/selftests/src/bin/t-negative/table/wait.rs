@@ -3,7 +3,7 @@
 
 use std::os::fd::AsRawFd;
 
-use opendxg::Status;
+use opendxg::{Access, Status};
 
 use super::*;
 use crate::t_negative::world::VALUE;
@@ -152,7 +152,66 @@ pub(super) const FORMS: &[Described] = &[
         },
         status: Status::SUCCESS,
     },
+    Described {
+        nr: 0xbb,
+        name: "opendxg_signal_nt",
+        variant: "on an NT handle",
+        fields: &[
+            listed(
+                "value",
+                &[VALUE, u64::MAX],
+                &[(VALUE - 1, INVALID), (0, INVALID)],
+            ),
+            field(
+                "flags",
+                Kind::Flags {
+                    known: 1,
+                    accept: &[0, 1],
+                    refuse: &[],
+                },
+            ),
+            field("reserved", Kind::Reserved),
+        ],
+        good: |world, image| on_own_handle(world, image, Access::SIGNAL),
+        status: Status::SUCCESS,
+    },
+    Described {
+        nr: 0xbc,
+        name: "opendxg_wait_nt",
+        variant: "on an NT handle",
+        fields: &[
+            listed("value", &[0, VALUE], &[]),
+            any("deadline"),
+            field(
+                "flags",
+                Kind::Flags {
+                    known: 1,
+                    accept: &[0, 1],
+                    refuse: &[],
+                },
+            ),
+            field("reserved", Kind::Reserved),
+        ],
+        good: |world, image| on_own_handle(world, image, Access::WAIT),
+        status: Status::SUCCESS,
+    },
+    Described {
+        nr: 0xbd,
+        name: "opendxg_value_nt",
+        variant: "on an NT handle",
+        fields: &[output("value")],
+        good: |world, image| on_own_handle(world, image, Access::READ_CONTROL),
+        status: Status::SUCCESS,
+    },
 ];
+
+/// An NT handle of a fence of its own, and its value.
+fn on_own_handle(world: &World, image: &mut Image, access: Access) -> TestResult {
+    let fence = world.device.create_shareable_fence(VALUE)?;
+    image.put64(0, VALUE);
+    image.on(fence.share(access)?.into());
+    Ok(())
+}
 
 /// The fence several times, with its present value: a signal changes nothing, a wait is satisfied.
 fn lists(world: &World, image: &mut Image) -> TestResult {
