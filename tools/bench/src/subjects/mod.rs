@@ -104,6 +104,8 @@ pub mod names {
     pub const LIBRARY: &str = "libd3dkmt.so";
     /// One call that signals as many fences.
     pub const MANY_FENCES: &str = "opendxg 64 fences";
+    /// A call on the descriptor of an NT handle.
+    pub const NT_HANDLE: &str = "opendxg NT handle";
     /// eventfd.
     pub const EVENTFD: &str = "eventfd";
     /// futex.

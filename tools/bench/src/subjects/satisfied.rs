@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A wait for something that has happened already.
 
+use opendxg::Access;
+
 use super::{names, Bench};
 use crate::library::Library;
 use crate::measure::{Batch, Participant, Plan, Runner};
@@ -13,6 +15,11 @@ const LOADS: u32 = 1000;
 pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let fence = bench.device.create_fence(5).expect("create a fence");
     let by_call = bench.device.create_fence(5).expect("create a fence");
+    let shared = bench
+        .device
+        .create_shareable_fence(5)
+        .expect("create a fence");
+    let nt_handle = shared.share(Access::WAIT).expect("share a fence");
     let mut all = vec![
         Participant::new(
             "opendxg mapped value",
@@ -21,6 +28,7 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
             }),
         ),
         Participant::new(names::OPENDXG, || by_call.wait(5).expect("wait")),
+        Participant::new(names::NT_HANDLE, || nt_handle.wait(5).expect("wait")),
     ];
     if let Some(library) = Library::load() {
         let (device, own) = (&bench.device, &by_call);

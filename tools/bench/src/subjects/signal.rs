@@ -5,7 +5,7 @@ use core::sync::atomic::AtomicU32;
 
 use opendxg::raw::code;
 use opendxg::uapi::D3DKMT_SIGNALSYNCHRONIZATIONOBJECTFROMCPU;
-use opendxg::{Device, Dxg, EventFd, MonitoredFence};
+use opendxg::{Access, Device, Dxg, EventFd, MonitoredFence};
 use rustix::thread::futex;
 
 use super::{names, Bench};
@@ -40,11 +40,14 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     let fence = device.create_fence(0).expect("create a fence");
     let plain = device.create_fence(0).expect("create a fence");
     let own = device.create_fence(0).expect("create a fence");
+    let shared = device.create_shareable_fence(0).expect("create a fence");
+    let nt_handle = shared.share(Access::SIGNAL).expect("share a fence");
     let many: [MonitoredFence; MANY] =
         std::array::from_fn(|_| device.create_fence(0).expect("create a fence"));
     let many_handles = many.each_ref().map(|fence| fence.handle().0);
     let mut many_values = [0; MANY];
     let (mut value, mut plain_value, mut own_value, mut point) = (0, 0, 0, 0);
+    let mut shared_value = 0;
     let eventfd = EventFd::new().expect("make an eventfd");
     let word = AtomicU32::new(0);
     let mut all = vec![
@@ -60,6 +63,10 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
         Participant::new(names::MANY_FENCES, || {
             many_values.iter_mut().for_each(|value| *value += 1);
             plain_signal(dxg, device, &many_handles, &many_values);
+        }),
+        Participant::new(names::NT_HANDLE, || {
+            shared_value += 1;
+            nt_handle.signal(shared_value).expect("signal a fence");
         }),
         Participant::new(names::EVENTFD, || {
             eventfd.signal().expect("write an eventfd");
@@ -91,6 +98,7 @@ pub fn measure(runner: &mut Runner, bench: &Bench, plan: Plan) {
     runner.group("signal", "signal that nobody waits for", plan, all);
     assert_eq!(fence.value(), value, "value after all signals");
     assert_eq!(plain.value(), plain_value, "value after all signals");
+    assert_eq!(shared.value(), shared_value, "value after all signals");
     for (fence, value) in many.iter().zip(many_values) {
         assert_eq!(fence.value(), value, "value after all signals");
     }
