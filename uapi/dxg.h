@@ -322,7 +322,9 @@ struct opendxg_allocation_data {
  *
  * "Also on an NT handle" means that the ioctl may be made on the descriptor of
  * an NT handle, by any process and without opening the device; DXG_EXACT()
- * works there too. What is "only" there is no call of the device. 0x4c to 0x7f stay free for the legacy range.
+ * works there too. What is "only" there is no call of the device.
+ *
+ * 0x4c to 0x7f stay free for the legacy range.
  */
 enum dxg_ext_nr {
 	DXG_NR_VERSION = 0x81,

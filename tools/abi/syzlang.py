@@ -360,7 +360,7 @@ def describe():
     headers = Headers()
     writer = Writer(headers)
     calls, text = [], (REPO / "uapi/dxg.h").read_text()
-    on_files = {name: "dxg_nt" for name in re.findall(r"@DXG_NR_(\w+):[^@]*?(?:also on an NT|only on a watch)",
+    on_files = {name: "dxg_nt" for name in re.findall(r"@DXG_NR_(\w+):[^@]*?(?:also on an NT|only on a)",
                                                      re.sub(r"\s*\n \*\s*", " ", text))}
     numbers = {int(value, 0): name for path in (REPO / "uapi").rglob("*.h")
                for name, value in re.findall(r"DXG_NR_(\w+) = (0x\w+)", path.read_text())}

@@ -46,7 +46,7 @@ pub(crate) fn run(
     if pid == 0 {
         // SAFETY: plain system call.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        let _ = inside(lang, program, kcov, arenas);
+        let _ = inside(lang, program, Some(kcov), arenas);
         // SAFETY: ends the process.
         unsafe { libc::_exit(0) };
     }
@@ -54,15 +54,17 @@ pub(crate) fn run(
 }
 
 /// What the child does.
-fn inside(
+pub(crate) fn inside(
     lang: &Lang,
     program: &Program,
-    kcov: &Kcov,
+    kcov: Option<&Kcov>,
     [mine, other]: &mut [Arena; 2],
 ) -> TestResult {
     interrupt_often();
     let node = File::options().read(true).write(true).open("/dev/dxg")?;
-    kcov.enable()?;
+    if let Some(kcov) = kcov {
+        kcov.enable()?;
+    }
     let pool = Mutex::new(Pool::new(lang));
     if program.is_double {
         std::thread::scope(|scope| {

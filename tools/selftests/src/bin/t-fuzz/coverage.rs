@@ -99,7 +99,7 @@ impl Coverage {
         for place in kcov.places().filter(|place| self.module.contains(place)) {
             let place = place - self.module.start;
             self.blocks.insert(place as u32);
-            self.edges.insert(last << 32 | place);
+            self.edges.insert((last << 32) | place);
             last = place;
         }
         self.edges.len() > before

@@ -242,7 +242,7 @@ impl Lang {
                     None => None,
                 };
                 let size = argument.as_ref().map_or(0, |kind| self.size(kind));
-                if size != (code >> 16 & 0x3fff) as usize {
+                if size != ((code >> 16) & 0x3fff) as usize {
                     return Err(format!("{name} has {size} bytes").into());
                 }
                 System::Ioctl(code, argument)

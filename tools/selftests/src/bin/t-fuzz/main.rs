@@ -12,6 +12,8 @@ mod child;
 mod choices;
 #[path = "coverage.rs"]
 mod coverage;
+#[path = "kills.rs"]
+mod kills;
 #[path = "lang.rs"]
 mod lang;
 #[path = "program.rs"]
@@ -24,12 +26,11 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
-use selftests::rounds::seed;
+use selftests::rounds::{seed, Dice};
 use selftests::soft_adapter::SoftAdapter;
 use selftests::{ensure, Failure, Suite, TestResult};
 
 use child::End;
-use choices::Random;
 use coverage::{Coverage, Kcov};
 use lang::{Lang, System};
 use program::Program;
@@ -76,6 +77,7 @@ pub(crate) fn main() {
             described,
         )
         .slow("no program of calls breaks anything", limit(), fuzz)
+        .with(kills::tests)
         .run();
 }
 
@@ -87,6 +89,19 @@ fn limit() -> Duration {
 fn seconds() -> u64 {
     let text = std::env::var("OPENDXG_FUZZ_SECONDS").ok();
     text.and_then(|text| text.parse().ok()).unwrap_or(SECONDS)
+}
+
+/// The adapters that programs find.
+fn adapters() -> TestResult<Vec<SoftAdapter>> {
+    let make = |(name, attributes): (&str, &[(&str, &str)])| {
+        let adapter = SoftAdapter::new(name)?;
+        for (attribute, value) in attributes {
+            adapter.set(attribute, value)?;
+        }
+        adapter.set("enabled", "1")?;
+        Ok(adapter)
+    };
+    ADAPTERS.into_iter().map(make).collect()
 }
 
 fn described() -> TestResult {
@@ -109,21 +124,13 @@ fn described() -> TestResult {
 fn fuzz() -> TestResult {
     let kcov = Kcov::new()?;
     let lang = Lang::read()?;
-    let mut adapters = Vec::new();
-    for (name, attributes) in ADAPTERS {
-        let adapter = SoftAdapter::new(name)?;
-        for (attribute, value) in attributes {
-            adapter.set(attribute, value)?;
-        }
-        adapter.set("enabled", "1")?;
-        adapters.push(adapter);
-    }
+    let _adapters = adapters()?;
     let mut arenas = [Arena::new()?, Arena::new()?];
     let mut log = Log::new()?;
     let mut run = Run {
         coverage: Coverage::new()?,
         corpus: Vec::new(),
-        random: Random(seed()),
+        dice: Dice::new(seed()),
         programs: 0,
         calls: 0,
     };
@@ -157,7 +164,7 @@ fn fuzz() -> TestResult {
 struct Run {
     coverage: Coverage,
     corpus: Vec<Program>,
-    random: Random,
+    dice: Dice,
     programs: usize,
     calls: usize,
 }
@@ -166,14 +173,18 @@ impl Run {
     /// The next program: a new one, or one that was good, changed.
     fn next(&mut self, lang: &Lang) -> Program {
         let count = self.corpus.len();
-        if count < 4 || self.random.one_in(5) {
-            return Program::new(lang, &mut self.random);
+        if count < 4 || self.dice.below(5) == 0 {
+            return Program::new(lang, &mut self.dice);
         }
         // The younger half is chosen as often as all.
-        let from = if self.random.one_in(2) { count / 2 } else { 0 };
-        let one = &self.corpus[from + self.random.below(count - from)];
-        let other = &self.corpus[self.random.below(count)];
-        one.changed(lang, &mut self.random, other)
+        let from = if self.dice.below(2) == 0 {
+            count / 2
+        } else {
+            0
+        };
+        let one = &self.corpus[from + self.dice.below((count - from) as u32) as usize];
+        let other = &self.corpus[self.dice.below(count as u32) as usize];
+        one.changed(lang, &mut self.dice, other)
     }
 
     fn show(&self, began: Instant) -> String {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program: calls one after the other.
 
-use super::choices::Random;
+use selftests::rounds::Dice;
+
 use super::lang::Lang;
 
 /// Bytes that a new call has to choose from. Long structs end with what is 0.
@@ -36,11 +37,21 @@ const FIRST: [&str; 5] = [
     "CREATEALLOCATION",
 ];
 
+/// One of so many, of which there has to be one.
+fn below(dice: &mut Dice, count: usize) -> usize {
+    dice.below(count as u32) as usize
+}
+
+/// What a new call chooses from.
+fn bytes(dice: &mut Dice) -> Vec<u8> {
+    (0..CHOICES).map(|_| below(dice, 256) as u8).collect()
+}
+
 impl Step {
-    fn new(lang: &Lang, random: &mut Random) -> Self {
+    fn new(lang: &Lang, dice: &mut Dice) -> Self {
         Self {
-            call: random.below(lang.calls.len()),
-            bytes: random.bytes(CHOICES),
+            call: below(dice, lang.calls.len()),
+            bytes: bytes(dice),
         }
     }
 
@@ -53,54 +64,54 @@ impl Step {
     }
 
     /// Changes what the values are made of.
-    fn change(&mut self, random: &mut Random) {
+    fn change(&mut self, dice: &mut Dice) {
         if self.bytes.is_empty() {
             self.bytes = vec![0; CHOICES];
         }
-        for _ in 0..=random.below(4) {
-            let place = random.below(self.bytes.len());
-            self.bytes[place] = random.next() as u8;
+        for _ in 0..=below(dice, 4) {
+            let place = below(dice, self.bytes.len());
+            self.bytes[place] = below(dice, 256) as u8;
         }
     }
 }
 
 impl Program {
     /// A new one.
-    pub(crate) fn new(lang: &Lang, random: &mut Random) -> Self {
+    pub(crate) fn new(lang: &Lang, dice: &mut Dice) -> Self {
         let first = FIRST.iter().filter_map(|name| lang.call_named(name).ok());
-        let first = first.take(1 + random.below(FIRST.len()));
+        let first = first.take(1 + below(dice, FIRST.len()));
         let mut steps: Vec<_> = first.map(Step::plain).collect();
-        steps.extend((0..=random.below(12)).map(|_| Step::new(lang, random)));
+        steps.extend((0..=below(dice, 12)).map(|_| Step::new(lang, dice)));
         Self {
             steps,
-            is_double: random.one_in(8),
-            leaves: random.one_in(4),
+            is_double: below(dice, 8) == 0,
+            leaves: below(dice, 4) == 0,
         }
     }
 
     /// This one, changed.
-    pub(crate) fn changed(&self, lang: &Lang, random: &mut Random, other: &Self) -> Self {
+    pub(crate) fn changed(&self, lang: &Lang, dice: &mut Dice, other: &Self) -> Self {
         let mut program = self.clone();
-        for _ in 0..=random.below(3) {
-            program.change(lang, random, other);
+        for _ in 0..=below(dice, 3) {
+            program.change(lang, dice, other);
         }
         program.steps.truncate(LENGTH);
         program
     }
 
-    fn change(&mut self, lang: &Lang, random: &mut Random, other: &Self) {
+    fn change(&mut self, lang: &Lang, dice: &mut Dice, other: &Self) {
         let steps = &mut self.steps;
-        let place = random.below(steps.len() + 1);
-        match random.below(10) {
-            0..=3 => steps.insert(place, Step::new(lang, random)),
-            4..=6 if place < steps.len() => steps[place].change(random),
+        let place = below(dice, steps.len() + 1);
+        match below(dice, 10) {
+            0..=3 => steps.insert(place, Step::new(lang, dice)),
+            4..=6 if place < steps.len() => steps[place].change(dice),
             7 if steps.len() > 1 && place < steps.len() => drop(steps.remove(place)),
             8 => {
-                let from = random.below(other.steps.len() + 1);
+                let from = below(dice, other.steps.len() + 1);
                 steps.truncate(place);
                 steps.extend_from_slice(&other.steps[from..]);
                 if steps.is_empty() {
-                    steps.push(Step::new(lang, random));
+                    steps.push(Step::new(lang, dice));
                 }
             }
             9 if place < steps.len() => {
@@ -108,8 +119,8 @@ impl Program {
                 steps.push(again);
             }
             _ => {
-                self.is_double = random.one_in(8);
-                self.leaves = random.one_in(4);
+                self.is_double = below(dice, 8) == 0;
+                self.leaves = below(dice, 4) == 0;
             }
         }
     }
@@ -122,12 +133,10 @@ impl Program {
             (false, false) => String::from("calls:"),
         };
         for step in &self.steps {
-            let bytes: String = step
-                .bytes
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
-            text += &format!("\n#   {} {bytes}", lang.calls[step.call].name);
+            text += &format!("\n#   {} ", lang.calls[step.call].name);
+            for byte in &step.bytes {
+                text += &format!("{byte:02x}");
+            }
         }
         text
     }

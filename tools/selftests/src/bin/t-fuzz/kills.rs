@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Clients that are killed at any moment, beside one that waits and signals all the time.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use selftests::child::Child;
+use selftests::region::Region;
+use selftests::rounds::{seed, Dice};
+use selftests::stress::Figure;
+use selftests::time::eventually;
+use selftests::{fixture, Suite, TestResult};
+
+use super::child::inside;
+use super::lang::Lang;
+use super::program::Program;
+use super::value::Arena;
+
+/// So many run at the same time.
+const AT_ONCE: usize = 4;
+
+/// A client is killed after at most so many microseconds.
+const LIFE: u32 = 4000;
+
+/// How long the other client is measured while nobody is killed.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Adds the test.
+pub(crate) fn tests(suite: Suite) -> Suite {
+    suite.stress(
+        "FEN-89 RES-110 clients that are killed at any moment",
+        Duration::from_secs(120),
+        Figure::new(100, 1_000_000),
+        |figure| kills(figure.rounds()),
+    )
+}
+
+fn kills(count: u32) -> TestResult {
+    let _adapters = super::adapters()?;
+    let lang = Lang::read()?;
+    let mut arenas = [Arena::new()?, Arena::new()?];
+    let mut dice = Dice::new(seed());
+    let times = Times::new()?;
+    let other = Child::spawn(|| times.measure())?;
+    std::thread::sleep(QUIET);
+    eventually("the other client begins", || times.count(Phase::Quiet) > 0)?;
+    times.begin(Phase::Busy);
+    let mut clients = VecDeque::new();
+    for _ in 0..count {
+        let program = Program::new(&lang, &mut dice);
+        let client = Child::spawn(|| inside(&lang, &program, None, &mut arenas))?;
+        clients.push_back(client);
+        if clients.len() < AT_ONCE {
+            continue;
+        }
+        std::thread::sleep(Duration::from_micros(dice.below(LIFE).into()));
+        // The oldest one, or any: one that has ended already is not killed.
+        let which = dice.below(AT_ONCE as u32) as usize;
+        drop(clients.swap_remove_back(which));
+    }
+    clients.clear();
+    eventually("the other client goes on", || times.count(Phase::Busy) > 0)?;
+    println!("# another client, signal and wait by two threads, ns");
+    println!("# alone:                {}", times.show(Phase::Quiet));
+    println!("# while {count} are killed: {}", times.show(Phase::Busy));
+    other.kill()
+}
+
+/// What is measured.
+#[derive(Clone, Copy)]
+enum Phase {
+    Quiet,
+    Busy,
+}
+
+/// Slots for times: eight for each power of two.
+const SLOTS: usize = 8 * 40;
+
+/// How often what time was needed, in memory that the client and the test share. The first word is
+/// the phase.
+struct Times(Region);
+
+impl Times {
+    fn new() -> TestResult<Self> {
+        Ok(Self(Region::shared(4 * (1 + 2 * SLOTS))?))
+    }
+
+    fn begin(&self, phase: Phase) {
+        self.0.set_word(0, phase as u32);
+    }
+
+    /// Where the number of a slot is.
+    fn place(phase: u32, slot: usize) -> usize {
+        4 * (1 + phase as usize * SLOTS + slot)
+    }
+
+    /// Measures until it is killed.
+    fn measure(&self) -> TestResult {
+        let device = fixture::device()?;
+        let (there, back) = (device.create_fence(0)?, device.create_fence(0)?);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for value in 1.. {
+                    if there.wait(value).and_then(|()| back.signal(value)).is_err() {
+                        break;
+                    }
+                }
+            });
+            for value in 1.. {
+                let start = Instant::now();
+                there.signal(value)?;
+                back.wait(value)?;
+                let slot = slot_of(start.elapsed().as_nanos() as u64);
+                let place = Self::place(self.0.word(0), slot);
+                self.0.set_word(place, self.0.word(place).wrapping_add(1));
+            }
+            Ok(())
+        })
+    }
+
+    fn counts(&self, phase: Phase) -> [u64; SLOTS] {
+        core::array::from_fn(|slot| self.0.word(Self::place(phase as u32, slot)).into())
+    }
+
+    fn count(&self, phase: Phase) -> u64 {
+        self.counts(phase).iter().sum()
+    }
+
+    /// Half, 99 % and all of the times are at most so long.
+    fn show(&self, phase: Phase) -> String {
+        let counts = self.counts(phase);
+        let all: u64 = counts.iter().sum();
+        let part = |part: f64| {
+            let wanted = (all as f64 * part).ceil() as u64;
+            let mut seen = 0;
+            let slot = counts.iter().position(|count| {
+                seen += count;
+                seen >= wanted
+            });
+            end_of(slot.unwrap_or(SLOTS - 1))
+        };
+        format!(
+            "{all} times, half {}, 99 % {}, all {}",
+            part(0.5),
+            part(0.99),
+            part(1.0)
+        )
+    }
+}
+
+/// The slot of a time.
+fn slot_of(ns: u64) -> usize {
+    let power = ns.max(8).ilog2();
+    let eighth = (ns.max(8) >> (power - 3)) & 7;
+    (8 * (power as usize - 3) + eighth as usize).min(SLOTS - 1)
+}
+
+/// The largest time of a slot.
+fn end_of(slot: usize) -> u64 {
+    let power = slot / 8;
+    ((8 + slot as u64 % 8 + 1) << power) - 1
+}
