@@ -28,6 +28,7 @@ use crate::{
         FenceMemory,
         MonitoredValues,
         NativeInterruptMode,
+        SaveAreas,
         SoftKmd, //
     },
     sys::{
@@ -157,6 +158,7 @@ impl GroupOperations for Root {
                 map_to_gpu_system_process: 25,
                 fence_doorbells: 26,
                 fence_memory: 27,
+                save_areas: 28,
             ],
         };
 
@@ -717,6 +719,24 @@ impl AttributeOperations<27> for SoftAdapter {
         let memory = written(page, FenceMemory::named)?;
 
         this.configure(|config| config.fence_memory = memory)
+    }
+}
+
+/// `save_areas`: which memory of its own a context has (MEM-82).
+#[vtable]
+impl AttributeOperations<28> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let name = this.state.lock().config.save_areas.name();
+
+        show(page, fmt!("{name}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let areas = written(page, SaveAreas::named)?;
+
+        this.configure(|config| config.save_areas = areas)
     }
 }
 

@@ -70,6 +70,13 @@ pub(crate) fn turns() -> Option<Turns> {
         .map(Turns)
 }
 
+/// The same for a context, which may be taken inside of that of a device.
+pub(crate) fn context_turns() -> Option<Turns> {
+    KBox::pin_init(new_mutex!((), "ddi::Context::turns"), GFP_KERNEL_ACCOUNT)
+        .ok()
+        .map(Turns)
+}
+
 impl Turns {
     /// Takes it until the result is dropped. May sleep.
     pub(crate) fn take(&self) -> impl Drop + '_ {

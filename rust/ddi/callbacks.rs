@@ -6,7 +6,15 @@
 //! the adapter and neither to the adapter nor to the port, so that there is no circle.
 
 use super::{
-    class::DeviceInterrupt,
+    class::{
+        DeviceInterrupt,
+        Passive, //
+    },
+    context_allocation::{
+        ContextMemory,
+        CreateContextAllocationArgs,
+        MapContextAllocationArgs, //
+    },
     feature::{
         OsInterface,
         FEATURES, //
@@ -17,6 +25,7 @@ use super::{
         NativeFenceServices, //
     },
     types::{
+        ContextAllocationId,
         KmdError,
         KmdResult, //
     }, //
@@ -24,6 +33,7 @@ use super::{
 use crate::platform::{
     self,
     Shared,
+    ShortLock,
     Word32, //
 };
 use core::array;
@@ -34,6 +44,9 @@ pub struct Record {
     versions: [Word32; FEATURES],
     /// Under which its interrupts are reported.
     interrupts: InterruptLock,
+    /// Who has context allocations, while the adapter runs. It leads to the KMD, so that it is
+    /// taken away at the end.
+    contexts: ShortLock<Option<Shared<dyn ContextMemory>>>,
 }
 
 impl Record {
@@ -42,7 +55,21 @@ impl Record {
         platform::shared(Self {
             versions: array::from_fn(|_| platform::word32(0)),
             interrupts: InterruptLock::new()?,
+            contexts: platform::short_lock!(None, "ddi::Record::contexts")?,
         })
+    }
+
+    /// Who has context allocations from now on; `None` at the end.
+    ///
+    /// Context: may sleep, no locks held.
+    pub fn set_context_memory(&self, memory: Option<Shared<dyn ContextMemory>>) {
+        let before = core::mem::replace(&mut *self.contexts.lock(), memory);
+
+        drop(before);
+    }
+
+    fn context_memory(&self) -> KmdResult<Shared<dyn ContextMemory>> {
+        self.contexts.lock().clone().ok_or(KmdError::NotSupported)
     }
 
     /// A version of a feature was agreed upon, once, before the driver hears of it.
@@ -104,5 +131,63 @@ impl Callbacks {
             native_fence::FEATURE => OsInterface::NativeFence(NativeFenceServices),
             _ => OsInterface::Plain,
         })
+    }
+
+    /// Who has context allocations, if the KMD may ask there.
+    fn context_memory(&self, may_ask: bool) -> KmdResult<Shared<dyn ContextMemory>> {
+        if !may_ask {
+            return Err(KmdError::InvalidParameter);
+        }
+        self.0
+            .as_ref()
+            .ok_or(KmdError::NotSupported)?
+            .context_memory()
+    }
+
+    /// CreateContextAllocation: memory for a context or a device of a client (MEM-82). NotSupported
+    /// if the adapter has no paging node, or does not run.
+    pub fn create_context_allocation(
+        &self,
+        class: &Passive,
+        args: &CreateContextAllocationArgs,
+    ) -> KmdResult<ContextAllocationId> {
+        self.context_memory(class.may_allocate())?.create(args)
+    }
+
+    /// MapContextAllocation: shows it in the address space of its process (MEM-85). What is not for
+    /// clients is refused (MEM-86).
+    pub fn map_context_allocation(
+        &self,
+        class: &Passive,
+        allocation: ContextAllocationId,
+        args: &MapContextAllocationArgs,
+    ) -> KmdResult<u64> {
+        self.context_memory(class.may_allocate())?
+            .map(allocation, args)
+    }
+
+    /// UpdateContextAllocation: brings these data, [`MAX_PRIVATE_DATA`] bytes at most, back to the
+    /// KMD with BuildPagingBuffer, and returns when the paging node has run what that has built
+    /// (MEM-87).
+    ///
+    /// [`MAX_PRIVATE_DATA`]: super::context_allocation::MAX_PRIVATE_DATA
+    pub fn update_context_allocation(
+        &self,
+        class: &Passive,
+        allocation: ContextAllocationId,
+        private_data: &[u8],
+    ) -> KmdResult {
+        self.context_memory(class.may_update())?
+            .update(allocation, private_data)
+    }
+
+    /// DestroyContextAllocation. Its memory goes when its contexts are off the engines (MEM-90).
+    pub fn destroy_context_allocation(
+        &self,
+        class: &Passive,
+        allocation: ContextAllocationId,
+    ) -> KmdResult {
+        self.context_memory(class.may_allocate())?
+            .destroy(allocation)
     }
 }

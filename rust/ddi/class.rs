@@ -16,13 +16,57 @@ use core::marker::PhantomData;
 type OfThisThread = PhantomData<*mut ()>;
 
 /// Class P: process context. May sleep and allocate.
-pub struct Passive(OfThisThread);
+pub struct Passive {
+    asks: Asks,
+    _thread: OfThisThread,
+}
+
+/// What a KMD may ask the memory manager for where it is called, so that neither waits for the
+/// other (MEM-88).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// Whatever there is.
+    Anything,
+    /// UpdateContextAllocation.
+    Updates,
+    /// None of that.
+    Nothing,
+}
 
 impl Passive {
     /// Here, in the OS part, where sleeping is allowed and no spinlock is held.
     pub fn here() -> Self {
         platform::might_sleep();
-        Self(PhantomData)
+        Self {
+            asks: Asks::Anything,
+            _thread: PhantomData,
+        }
+    }
+
+    /// The same for SetRootPageTable, where page tables are about to change.
+    pub(super) fn setting_root(&self) -> Self {
+        Self {
+            asks: Asks::Updates,
+            _thread: PhantomData,
+        }
+    }
+
+    /// The same for BuildPagingBuffer, which the memory manager waits for.
+    pub(super) fn building(&self) -> Self {
+        Self {
+            asks: Asks::Nothing,
+            _thread: PhantomData,
+        }
+    }
+
+    /// Whether context allocations may be made, mapped and destroyed here.
+    pub fn may_allocate(&self) -> bool {
+        self.asks == Asks::Anything
+    }
+
+    /// Whether they may be updated here.
+    pub fn may_update(&self) -> bool {
+        self.asks != Asks::Nothing
     }
 }
 

@@ -21,6 +21,7 @@
 //! caps.rs     what a KMD says about its adapter
 //! callbacks.rs what it asks the OS part
 //! interrupt_lock.rs device interrupt level
+//! context_allocation.rs memory that a KMD makes for contexts
 //! feature.rs  features that both sides agree upon
 //! segments.rs its memory segments
 //! queue.rs    submissions, and what a KMD tells about them
@@ -46,6 +47,7 @@ pub mod border;
 pub mod callbacks;
 pub mod caps;
 pub mod class;
+pub mod context_allocation;
 pub mod cpu_event;
 pub mod doorbell;
 pub mod feature;

@@ -47,6 +47,12 @@ pub enum PagingOperation<'a> {
     TransferVirtual(TransferVirtual, &'a mut PagingBuffer),
     /// DXGK_OPERATION_VIRTUAL_FILL: commands that fill bytes of an allocation.
     FillVirtual(FillVirtual, &'a mut PagingBuffer),
+    /// DXGK_OPERATION_INIT_CONTEXT_RESOURCE: commands that make a new context allocation what it
+    /// is to be before its context runs. There may be nothing to do.
+    InitContextResource(InitContextResource, &'a mut PagingBuffer),
+    /// DXGK_OPERATION_UPDATE_CONTEXT_ALLOCATION: commands that UpdateContextAllocation has asked
+    /// for.
+    UpdateContextAllocation(UpdateContextAllocation<'a>, &'a mut PagingBuffer),
     /// DXGK_OPERATION_NOTIFY_RESIDENCY: where an allocation is that has asked for it.
     NotifyResidency(NotifyResidency),
 }
@@ -59,8 +65,10 @@ impl PagingOperation<'_> {
             Self::UnmapApertureSegment(_) => 6,
             Self::TransferVirtual(..) => 8,
             Self::FillVirtual(..) => 9,
+            Self::InitContextResource(..) => 10,
             Self::UpdatePageTable(_) => 11,
             Self::FlushTlb { .. } => 12,
+            Self::UpdateContextAllocation(..) => 13,
             Self::NotifyResidency(_) => 15,
         }
     }
@@ -188,6 +196,30 @@ pub struct FillVirtual {
     pub pattern: u32,
     /// GPU virtual address where they are, in the paging process.
     pub destination: u64,
+}
+
+/// A context allocation that has just got its memory, which is zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitContextResource {
+    /// What the KMD calls it: as in its CreateContextAllocation.
+    pub allocation: AllocationCookie,
+    /// The segment that it is in, or 0, and where its first byte is there.
+    pub at: (u32, u64),
+    /// How many bytes it has.
+    pub size: u64,
+    /// GPU virtual address where they are, in the paging process.
+    pub destination: u64,
+}
+
+/// A context allocation whose KMD wants to change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateContextAllocation<'a> {
+    /// How many bytes it has.
+    pub size: u64,
+    /// GPU virtual address where they are, in the paging process.
+    pub destination: u64,
+    /// What the KMD has given to UpdateContextAllocation (`pPrivateDriverData`).
+    pub private_data: &'a [u8],
 }
 
 /// Whether WDDM 2 has no operation of this number any more: Transfer, Fill, DiscardContent,

@@ -131,6 +131,8 @@ numbers! {
     AllocationId;
     /// An allocation, to the KMD.
     AllocationCookie;
+    /// A context allocation, to the OS part. The KMD has no other name for it.
+    ContextAllocationId;
     /// What a KMD wants to be told when an allocation ends.
     AllocationEndCookie;
     /// An allocation that a device has open, to the KMD (`hDeviceSpecificAllocation`).

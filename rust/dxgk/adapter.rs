@@ -37,8 +37,13 @@ use super::{
         native_interrupts::NativeInterrupts, //
     },
     vidmm::{
-        address_space::OnAdapter,
+        address_space::{
+            AddressSpace,
+            OnAdapter, //
+        },
         all_contexts::AllContexts,
+        context_allocations::ContextAllocations,
+        context_user::ContextUser,
         mover::PagingNode,
         paging_control::PagingFile,
         paging_engine::{
@@ -62,6 +67,10 @@ use crate::{
         class::{
             Dispatch,
             Passive, //
+        },
+        context_allocation::{
+            ContextMemory,
+            UsedBy, //
         },
         native_fence::NativeFenceCaps,
         port::Port,
@@ -199,6 +208,10 @@ pub(crate) struct Adapter {
     paging_process: Option<Arc<PagingProcess>>,
     /// Its paging node, if it has one.
     paging_engine: Option<Arc<PagingEngine>>,
+    /// What its KMD has made for contexts, if it has a paging node.
+    context_allocations: Option<Arc<ContextAllocations>>,
+    /// By which the KMD asks for them.
+    callbacks: Arc<Record>,
     /// The fences that are bound to it.
     pub(in crate::dxgk) fences: Arc<FenceBindings>,
     /// The interrupts of native fences.
@@ -384,6 +397,11 @@ impl Adapter {
                 }
                 _ => None,
             };
+            let context_allocations = paging_engine
+                .as_ref()
+                .map(|engine| ContextAllocations::new(engine, &memory))
+                .transpose()
+                .map_err(|_| KmdError::NoMemory)?;
             let native_interrupts = NativeInterrupts::new(
                 &fences,
                 fence_worker,
@@ -422,6 +440,8 @@ impl Adapter {
                     memory,
                     paging_process,
                     paging_engine,
+                    context_allocations,
+                    callbacks: record,
                     paging_failing <- new_delayed_work!("Adapter::paging_failing"),
                     fences,
                     native_interrupts,
@@ -449,6 +469,12 @@ impl Adapter {
             if let Some(engine) = &adapter.paging_engine {
                 engine.begin(adapter.clone());
             }
+            if let Some(all) = &adapter.context_allocations {
+                let memory: Arc<dyn ContextMemory> =
+                    Arc::new(all.clone(), GFP_KERNEL).map_err(|_| KmdError::NoMemory)?;
+
+                adapter.callbacks.set_context_memory(Some(memory));
+            }
             Ok(adapter)
         })
     }
@@ -471,10 +497,44 @@ impl Adapter {
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn stop(&self) {
+        if let Some(all) = &self.context_allocations {
+            all.end();
+        }
+        self.abandon_batches(true);
+        // It leads to the KMD.
+        self.callbacks.set_context_memory(None);
         self.port.stop(&Passive::here());
         if let Some(engine) = &self.paging_engine {
             engine.end();
         }
+    }
+
+    /// Whether nobody inside of the KMD waits for the paging node, because somebody waits for those
+    /// inside.
+    ///
+    /// Context: may sleep.
+    pub(in crate::dxgk) fn abandon_batches(&self, are_abandoned: bool) {
+        if let Some(engine) = &self.paging_engine {
+            match are_abandoned {
+                true => engine.abandon(),
+                false => engine.go_on(),
+            }
+        }
+    }
+
+    /// For a new context or device of a client the KMD may have memory, if there is a paging node.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn context_user(
+        &self,
+        used_by: UsedBy,
+        space: Option<&Arc<AddressSpace>>,
+    ) -> DxgResult<Option<ContextUser>> {
+        self.context_allocations
+            .as_ref()
+            .zip(space)
+            .map(|(all, space)| all.enter(used_by, space))
+            .transpose()
     }
 
     /// Does what its end is, once. Whoever comes later returns when it is done.

@@ -34,6 +34,7 @@ use super::{
 use crate::{
     ddi::{
         class::Passive,
+        context_allocation::UsedBy,
         object::{
             self,
             Suspension, //
@@ -151,10 +152,18 @@ fn create(
     };
 
     let class = Passive::here();
+    // It is dropped after the context.
+    let user = device
+        .adapter
+        .context_user(UsedBy::Context(create.id), device.space().ok())?;
     let context = object::Context::create(&device.kmd, &class, &create)?;
 
     match (device.space(), suspension) {
-        (Ok(space), Some(suspension)) => space.enter_context(id, context, suspension),
+        (Ok(space), Some(suspension)) => {
+            let entered = space.enter_context(id, context, suspension)?;
+
+            Ok(entered.used_by(user))
+        }
         _ => Ok(SpaceContext::without_addresses(context)),
     }
 }

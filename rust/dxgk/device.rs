@@ -36,6 +36,7 @@ use super::{
     },
     vidmm::{
         address_space::AddressSpace,
+        context_user::ContextUser,
         device_queues::{
             DeviceQueues,
             QueueOwner, //
@@ -45,6 +46,7 @@ use super::{
 use crate::{
     ddi::{
         class::Passive,
+        context_allocation::UsedBy,
         object,
         queue::{
             Fault,
@@ -212,6 +214,8 @@ pub(crate) struct Device {
     /// Ends what it has, when it is in error.
     #[pin]
     failing: Work<Device>,
+    /// For all its contexts the KMD may have memory.
+    _user: Option<ContextUser>,
 }
 
 impl CountedOn for Device {
@@ -277,7 +281,9 @@ impl Device {
         let identified = ObjectId::new(ObjectKind::Device);
         let class = Passive::here();
         let process = owner.gpu_processes().enter(&adapter, owner.mappings())?;
-        let kmd = object::Device::create(&process.kmd, &class, DeviceId(identified.id))?;
+        let id = DeviceId(identified.id);
+        let user = adapter.context_user(UsedBy::Device(id), process.space.as_ref())?;
+        let kmd = object::Device::create(&process.kmd, &class, id)?;
         let far = adapter
             .border
             .as_ref()
@@ -316,6 +322,7 @@ impl Device {
                 has_failed: Atomic::new(false),
                 disable_gpu_timeout,
                 failing <- new_work!("Device::failing"),
+                _user: user,
             }),
             GFP_KERNEL_ACCOUNT,
         )?)

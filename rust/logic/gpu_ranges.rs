@@ -254,9 +254,12 @@ pub fn may_map(map: &impl Ranges, first: u64, end: u64) -> bool {
         .all(|reservation| reservation.owner != Owner::Kmd { is_shared: false })
 }
 
-/// Whether clients have reserved or mapped all of these pages (MEM-49).
+/// Whether clients have reserved or mapped all of these pages (MEM-49). What the KMD has mapped in
+/// pages of its own is not theirs (MEM-86).
 pub fn may_free(map: &impl Ranges, first: u64, end: u64) -> bool {
-    is_taken(map, first, end) && parts(map, first, end).all(|part| part.range.is_of_client())
+    is_taken(map, first, end)
+        && may_map(map, first, end)
+        && parts(map, first, end).all(|part| part.range.is_of_client())
 }
 
 /// The one reservation that all of these pages are in.

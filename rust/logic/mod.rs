@@ -14,6 +14,7 @@ pub(crate) mod allocation_rules;
 pub(crate) mod attribute_rules;
 pub(crate) mod bucket_map;
 pub(crate) mod classes;
+pub(crate) mod context_allocations;
 pub(crate) mod digest;
 pub(crate) mod doorbell;
 pub(crate) mod driver_names;

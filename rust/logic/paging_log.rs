@@ -74,6 +74,8 @@ named! {
         VaFree = "VA_FREE",
         /// A GPU address led to no page that may be used so.
         Fault = "FAULT",
+        /// The KMD asks for something.
+        Cb = "CB",
         /// The contexts of a process are off the engines.
         Suspend = "SUSPEND",
         /// They may go on.
@@ -99,6 +101,16 @@ named! {
         TransferVirtual = "TransferVirtual",
         /// DXGK_OPERATION_VIRTUAL_FILL.
         FillVirtual = "FillVirtual",
+        /// DXGK_OPERATION_INIT_CONTEXT_RESOURCE.
+        InitContextResource = "InitContextResource",
+        /// DXGK_OPERATION_UPDATE_CONTEXT_ALLOCATION, or DxgkCbUpdateContextAllocation.
+        UpdateContextAllocation = "UpdateContextAllocation",
+        /// DxgkCbCreateContextAllocation.
+        CreateContextAllocation = "CreateContextAllocation",
+        /// DxgkCbMapContextAllocation.
+        MapContextAllocation = "MapContextAllocation",
+        /// DxgkCbDestroyContextAllocation.
+        DestroyContextAllocation = "DestroyContextAllocation",
         /// DXGK_OPERATION_NOTIFY_RESIDENCY.
         NotifyResidency = "NotifyResidency",
         /// D3DKMTMakeResident.
@@ -159,7 +171,7 @@ pub struct Action {
     pub level: u32,
     /// The first entry, or the first page.
     pub start: u64,
-    /// How many entries, pages or allocations.
+    /// How many entries, pages or allocations; bytes of private data.
     pub count: u64,
     /// The segment that the first page is in.
     pub segment: u32,
@@ -173,7 +185,7 @@ pub struct Action {
     pub address: u64,
     /// Bytes of GPU virtual addresses.
     pub size: u64,
-    /// What was filled in.
+    /// What was filled in; a checksum of private data.
     pub pattern: u32,
     /// As above.
     pub flags: u32,

@@ -50,14 +50,15 @@ const _: () = {
 };
 
 /// A cookie is a number of the KMD's, and a result without a value is no longer than its reason.
-/// Tokens of context classes are for the compiler only.
+/// Tokens of context classes are for the compiler only, but that of class P also says what a KMD
+/// may ask for.
 const _: () = {
     holds::<DeviceCookie>(8);
     holds::<ContextCookie>(8);
     holds::<AllocationCookie>(8);
     holds::<OpenAllocationCookie>(8);
     holds::<KmdResult>(1);
-    holds::<Passive>(0);
+    holds::<Passive>(1);
     holds::<Dispatch>(0);
 };
 

@@ -110,7 +110,8 @@ impl Allocation {
 
         if let Some(kmd) = self.port.enter_to_page(class) {
             // It is done on return.
-            let _done = kmd.build_paging_buffer(class, PagingOperation::MapApertureSegment(map));
+            let _done = kmd
+                .build_paging_buffer(&class.building(), PagingOperation::MapApertureSegment(map));
         }
     }
 
@@ -128,8 +129,10 @@ impl Allocation {
 
         if let Some(kmd) = self.port.enter_to_page(class) {
             // It is done on return.
-            let _done =
-                kmd.build_paging_buffer(class, PagingOperation::UnmapApertureSegment(unmap));
+            let _done = kmd.build_paging_buffer(
+                &class.building(),
+                PagingOperation::UnmapApertureSegment(unmap),
+            );
         }
     }
 
@@ -147,7 +150,8 @@ impl Allocation {
 
         if let Some(kmd) = self.port.enter_to_page(class) {
             // It is done on return.
-            let _done = kmd.build_paging_buffer(class, PagingOperation::NotifyResidency(notify));
+            let _done = kmd
+                .build_paging_buffer(&class.building(), PagingOperation::NotifyResidency(notify));
         }
     }
 }

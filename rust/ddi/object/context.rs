@@ -16,10 +16,12 @@ use crate::{
             Built,
             Direction,
             FillVirtual,
+            InitContextResource,
             PagingBuffer,
             PagingOperation,
             RootPageTable,
-            TransferVirtual, //
+            TransferVirtual,
+            UpdateContextAllocation, //
         },
         port::{
             Calls,
@@ -30,6 +32,7 @@ use crate::{
             Suspend, //
         },
         types::{
+            AllocationCookie,
             ContextCookie,
             CreateContextArgs,
             KmdError,
@@ -38,35 +41,43 @@ use crate::{
     },
     platform::{
         self,
-        Shared, //
+        Shared,
+        Turns, //
     }, //
 };
 
 /// What a paging node is to do with bytes of an allocation.
 #[derive(Clone, Copy)]
-pub struct PagingWork {
+pub struct PagingWork<'a> {
     /// Where in the allocation they begin.
     pub offset: u64,
     /// How many there are.
     pub size: u64,
     /// GPU virtual address where they are to be, in the paging process.
     pub destination: u64,
-    /// Where they come from.
-    pub from: Origin,
+    /// What becomes of them.
+    pub change: Change<'a>,
 }
 
-/// Where bytes come from.
+/// What a paging node makes of bytes.
 #[derive(Clone, Copy)]
-pub enum Origin {
-    /// TransferVirtual: from this GPU virtual address.
-    Memory(u64, Direction),
-    /// FillVirtual: each dword is this.
-    Pattern(u32),
+pub enum Change<'a> {
+    /// TransferVirtual of bytes of an allocation, from this GPU virtual address.
+    Transfer(&'a Allocation, u64, Direction),
+    /// FillVirtual of bytes of an allocation: each dword is this.
+    Fill(&'a Allocation, u32),
+    /// InitContextResource of a context allocation, which is at this place of a segment.
+    Init(AllocationCookie, (u32, u64)),
+    /// UpdateContextAllocation, with the private data of the KMD.
+    Update(&'a [u8]),
 }
 
 /// What CreateContext has made.
 pub struct Context {
     pub(super) cookie: ContextCookie,
+    /// One call for the context at a time, beside those that make and destroy for its device
+    /// (GPU-101). Those may wait for page tables, in callbacks, and page tables for these.
+    turns: Turns,
     pub(super) device: Shared<Device>,
 }
 
@@ -77,6 +88,7 @@ impl Context {
         class: &Passive,
         context: &CreateContextArgs<'_>,
     ) -> KmdResult<Shared<Self>> {
+        let turns = platform::context_turns().ok_or(KmdError::NoMemory)?;
         let cookie = {
             let kmd = device.process.port.enter()?;
             let _turn = device.turns.take();
@@ -85,6 +97,7 @@ impl Context {
         };
         let context = Self {
             cookie,
+            turns,
             device: device.clone(),
         };
 
@@ -95,9 +108,9 @@ impl Context {
     /// SetRootPageTable. A stopped adapter needs no page tables any more.
     pub fn set_root_page_table(&self, class: &Passive, root: &RootPageTable) -> KmdResult {
         let kmd = self.port().enter()?;
-        let _turn = self.device.turns.take();
+        let _turn = self.turns.take();
 
-        kmd.set_root_page_table(class, self.cookie, root);
+        kmd.set_root_page_table(&class.setting_root(), self.cookie, root);
         Ok(())
     }
 
@@ -105,9 +118,9 @@ impl Context {
     /// waits, as all paging does: the old root is about to go.
     pub fn move_root_page_table(&self, class: &Passive, root: &RootPageTable) {
         if let Some(kmd) = self.port().enter_to_page(class) {
-            let _turn = self.device.turns.take();
+            let _turn = self.turns.take();
 
-            kmd.set_root_page_table(class, self.cookie, root);
+            kmd.set_root_page_table(&class.setting_root(), self.cookie, root);
         }
     }
 
@@ -138,41 +151,58 @@ impl Context {
     pub fn build(
         &self,
         class: &Passive,
-        allocation: &Allocation,
-        work: &PagingWork,
+        work: &PagingWork<'_>,
         buffer: &mut PagingBuffer,
     ) -> KmdResult<Built> {
         let PagingWork {
             offset,
             size,
             destination,
-            from,
+            change,
         } = *work;
-        let allocation = allocation.cookie;
         let kmd = self.port().enter()?;
 
         buffer.context = self.cookie;
         Ok(kmd.build_paging_buffer(
-            class,
-            match from {
-                Origin::Memory(source, direction) => PagingOperation::TransferVirtual(
-                    TransferVirtual {
-                        allocation,
-                        offset,
-                        size,
-                        source,
-                        destination,
-                        direction,
-                    },
-                    buffer,
-                ),
-                Origin::Pattern(pattern) => PagingOperation::FillVirtual(
+            &class.building(),
+            match change {
+                Change::Transfer(allocation, source, direction) => {
+                    PagingOperation::TransferVirtual(
+                        TransferVirtual {
+                            allocation: allocation.cookie,
+                            offset,
+                            size,
+                            source,
+                            destination,
+                            direction,
+                        },
+                        buffer,
+                    )
+                }
+                Change::Fill(allocation, pattern) => PagingOperation::FillVirtual(
                     FillVirtual {
-                        allocation,
+                        allocation: allocation.cookie,
                         offset,
                         size,
                         pattern,
                         destination,
+                    },
+                    buffer,
+                ),
+                Change::Init(allocation, at) => PagingOperation::InitContextResource(
+                    InitContextResource {
+                        allocation,
+                        at,
+                        size,
+                        destination,
+                    },
+                    buffer,
+                ),
+                Change::Update(private_data) => PagingOperation::UpdateContextAllocation(
+                    UpdateContextAllocation {
+                        size,
+                        destination,
+                        private_data,
                     },
                     buffer,
                 ),
@@ -184,7 +214,7 @@ impl Context {
     ///
     /// Context: may sleep.
     pub fn suspend_within(&self, kmd: &Calls<'_>, class: &mut Passive, id: u64) -> Suspend {
-        let _turn = self.device.turns.take();
+        let _turn = self.turns.take();
 
         Dispatch::below(class, |class| kmd.suspend_context(class, self.cookie, id))
     }
@@ -201,7 +231,7 @@ impl Context {
     /// Context: may sleep.
     pub fn resume(&self, class: &mut Passive) -> KmdResult {
         let kmd = self.port().enter()?;
-        let _turn = self.device.turns.take();
+        let _turn = self.turns.take();
 
         Dispatch::below(class, |class| kmd.resume_context(class, self.cookie));
         Ok(())

@@ -148,7 +148,8 @@ impl Process {
 
         if let Some(kmd) = self.port.enter_to_page(class) {
             // It is done on return.
-            let _done = kmd.build_paging_buffer(class, PagingOperation::UpdatePageTable(update));
+            let _done = kmd
+                .build_paging_buffer(&class.building(), PagingOperation::UpdatePageTable(update));
         }
     }
 
@@ -164,7 +165,7 @@ impl Process {
 
         if let Some(kmd) = self.port.enter_to_page(class) {
             // It is done on return.
-            let _done = kmd.build_paging_buffer(class, flush);
+            let _done = kmd.build_paging_buffer(&class.building(), flush);
         }
     }
 }

@@ -379,7 +379,7 @@ impl Kmd for Verifier {
         let entered = self.enter_on(Entry::SetRootPageTable, ANY_CONTEXT, context.0);
 
         if let Some((call, context)) = entered {
-            let _alone = context.parent().and_then(|device| call.alone(device));
+            let _alone = call.alone(&context);
 
             call.check(
                 Rule::BadValue,
@@ -801,7 +801,7 @@ impl Kmd for Verifier {
         let Some((call, context)) = entered else {
             return Suspend::Done;
         };
-        let _alone = context.parent().and_then(|device| call.alone(device));
+        let _alone = call.alone(&context);
 
         if let Some(work) = &context.queue {
             // Before the KMD can tell of its end.
@@ -815,7 +815,7 @@ impl Kmd for Verifier {
         let entered = self.enter_on(Entry::ResumeContext, ANY_CONTEXT, context.0);
 
         if let Some((call, context)) = entered {
-            let _alone = context.parent().and_then(|device| call.alone(device));
+            let _alone = call.alone(&context);
 
             self.kmd
                 .resume_context(class, ContextCookie(context.cookie()));

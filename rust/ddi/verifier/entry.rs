@@ -118,6 +118,8 @@ entries! {
     TransferVirtual,
     FillVirtual,
     NotifyResidency,
+    InitContextResource,
+    UpdateContextAllocation,
 }
 
 impl Entry {

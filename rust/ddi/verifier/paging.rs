@@ -11,16 +11,19 @@ use super::{
 };
 use crate::ddi::{
     class::Passive,
+    context_allocation::MAX_PRIVATE_DATA,
     paging::{
         Built,
         Entries,
         FillVirtual,
+        InitContextResource,
         MapApertureSegment,
         NotifyResidency,
         PagingBuffer,
         PagingOperation,
         TransferVirtual,
         UnmapApertureSegment,
+        UpdateContextAllocation,
         UpdatePageTable,
         MAX_APERTURE_PAGES,
         MAX_ENTRIES, //
@@ -55,6 +58,12 @@ impl Verifier {
                 self.transfer(class, transfer, buffer)
             }
             PagingOperation::FillVirtual(fill, buffer) => self.fill(class, fill, buffer),
+            PagingOperation::InitContextResource(init, buffer) => {
+                self.init_context_resource(class, init, buffer)
+            }
+            PagingOperation::UpdateContextAllocation(update, buffer) => {
+                self.update_context_allocation(class, update, buffer)
+            }
             PagingOperation::NotifyResidency(notify) => self.notify_residency(class, notify),
         };
 
@@ -205,7 +214,7 @@ impl Verifier {
 
         self.check_range(&call, transfer.offset, transfer.size, transfer.destination);
         call.check(Rule::BadValue, transfer.source % PAGE_SIZE == 0);
-        self.build(&call, buffer, |buffer| {
+        self.build(&call, buffer, false, |buffer| {
             self.kmd.build_paging_buffer(
                 class,
                 PagingOperation::TransferVirtual(
@@ -224,7 +233,7 @@ impl Verifier {
             self.enter_on(Entry::FillVirtual, Kind::Allocation, fill.allocation.0)?;
 
         self.check_range(&call, fill.offset, fill.size, fill.destination);
-        self.build(&call, buffer, |buffer| {
+        self.build(&call, buffer, false, |buffer| {
             self.kmd.build_paging_buffer(
                 class,
                 PagingOperation::FillVirtual(
@@ -238,7 +247,46 @@ impl Verifier {
         })
     }
 
-    /// What both of them have: whole pages, on an adapter with a paging node.
+    /// The KMD is called by its own name for the allocation, which was never the verifier's. It may
+    /// have nothing to write.
+    fn init_context_resource(
+        &self,
+        class: &Passive,
+        init: InitContextResource,
+        buffer: &mut PagingBuffer,
+    ) -> Option<Built> {
+        let call = self.enter(Entry::InitContextResource, 0);
+
+        self.check_range(&call, 0, init.size, init.destination);
+        call.check(Rule::BadValue, init.at.1 % PAGE_SIZE == 0);
+        self.build(&call, buffer, true, |buffer| {
+            let operation = PagingOperation::InitContextResource(init, buffer);
+
+            self.kmd.build_paging_buffer(class, operation)
+        })
+    }
+
+    fn update_context_allocation(
+        &self,
+        class: &Passive,
+        update: UpdateContextAllocation<'_>,
+        buffer: &mut PagingBuffer,
+    ) -> Option<Built> {
+        let call = self.enter(Entry::UpdateContextAllocation, 0);
+
+        self.check_range(&call, 0, update.size, update.destination);
+        call.check(
+            Rule::BadValue,
+            update.private_data.len() <= MAX_PRIVATE_DATA,
+        );
+        self.build(&call, buffer, false, |buffer| {
+            let operation = PagingOperation::UpdateContextAllocation(update, buffer);
+
+            self.kmd.build_paging_buffer(class, operation)
+        })
+    }
+
+    /// What all of them have: whole pages, on an adapter with a paging node.
     fn check_range(&self, call: &Call<'_>, offset: u64, size: u64, destination: u64) {
         call.check(
             Rule::BadValue,
@@ -251,11 +299,12 @@ impl Verifier {
     }
 
     /// The KMD writes to a buffer, and tells what it has done: it makes progress, and writes whole
-    /// dwords only of what it says is there.
+    /// dwords only of what it says is there. There may be nothing to do if `may_be_empty`.
     fn build(
         &self,
         call: &Call<'_>,
         buffer: &mut PagingBuffer,
+        may_be_empty: bool,
         build: impl FnOnce(&mut PagingBuffer) -> Built,
     ) -> Option<Built> {
         let context = call.find(PACKETS, buffer.context.0).ok()?;
@@ -268,7 +317,7 @@ impl Verifier {
         call.check(
             Rule::BadAnswer,
             match built {
-                Built::All => buffer.room() != room,
+                Built::All => may_be_empty || buffer.room() != room,
                 // Otherwise it would come again for ever.
                 Built::InsufficientDmaBuffer => is_progress,
                 Built::AllocationBusy | Built::Failed => buffer.room() == room,

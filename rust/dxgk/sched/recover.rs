@@ -180,11 +180,15 @@ impl Adapter {
             return Done::Stopped;
         }
 
+        self.abandon_batches(true);
+
         let succeeds = match self.port.begin_reset(&class) {
             Some(resets) => resets.reset(&class).is_ok(),
             // It is removed.
             None => return Done::Nothing,
         };
+
+        self.abandon_batches(!succeeds);
 
         if !succeeds {
             return Done::Stopped;

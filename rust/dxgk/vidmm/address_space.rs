@@ -88,6 +88,7 @@ use state::{
 };
 
 mod changes;
+mod context_ranges;
 mod state;
 mod updates;
 mod walk;
@@ -186,6 +187,7 @@ impl AddressSpace {
                         finder: Finder::new(clients.first),
                         tables,
                         openings: RBTree::new(),
+                        context_pages: RBTree::new(),
                         reservations: 0,
                         fences: FencePages::new(kept),
                     },

@@ -3,10 +3,15 @@
 //! The contexts of an address space: they know where its page tables begin, and do not run while
 //! that changes (MEM-55, MEM-56, MEM-59).
 //!
-//! LOCK: `state` is a mutex, inside `AddressSpace::state` and `AllContexts::state`; SuspendContext,
-//! ResumeContext and SetRootPageTable are called under it. Contexts are dropped without it.
+//! LOCK: `state` is a mutex, inside `AddressSpace::state` and `AllContexts::state`; SuspendContext
+//! and ResumeContext are called under it. Contexts are dropped without it. `roots` is a mutex,
+//! inside `AddressSpace::state` and outside `state`; SetRootPageTable is called under it, and not
+//! under `state`, because it may wait for the paging node, and that for who suspends contexts.
 
-use super::paging_log::LogAbout;
+use super::{
+    context_user::ContextUser,
+    paging_log::LogAbout, //
+};
 use crate::{
     ddi::{
         class::Passive,
@@ -71,6 +76,9 @@ pub(super) enum Why {
 pub(super) struct Contexts {
     suspensions: Arc<Suspensions>,
     log: LogAbout,
+    /// Who tells contexts where page tables begin holds it. None of them leaves meanwhile.
+    #[pin]
+    roots: Mutex<()>,
     #[pin]
     state: Mutex<State>,
 }
@@ -99,6 +107,7 @@ impl Contexts {
             pin_init!(Self {
                 suspensions,
                 log: log.clone(),
+                roots <- new_mutex!((), "Contexts::roots"),
                 state <- new_mutex!(
                     State {
                         root,
@@ -135,14 +144,18 @@ impl Contexts {
         };
         let node = tree_node(id, member)?;
         let mut class = Passive::here();
-        let mut state = self.state.lock();
+        let roots = self.roots.lock();
+        let root = self.state.lock().root;
 
-        self.log_root(id, &state.root);
-        if let Err(error) = kmd.set_root_page_table(&class, &state.root) {
-            drop(state);
+        self.log_root(id, &root);
+        if let Err(error) = kmd.set_root_page_table(&class, &root) {
+            drop(roots);
             drop(node);
             return Err(error.into());
         }
+
+        let mut state = self.state.lock();
+
         if state.suspended_for != 0 {
             let id = state.next_id();
             let alone = [(&*kmd, &*suspension)];
@@ -154,10 +167,12 @@ impl Contexts {
         let _nothing = state.members.insert(node);
 
         drop(state);
+        drop(roots);
         Ok(SpaceContext {
             id,
             kmd,
             contexts: Some(self.clone()),
+            user: None,
         })
     }
 
@@ -205,13 +220,24 @@ impl Contexts {
     /// Context: may sleep; the lock of the address space.
     pub(super) fn move_root(&self, root: RootPageTable) {
         let class = Passive::here();
-        let mut state = self.state.lock();
+        let _roots = self.roots.lock();
+        let mut next = 0;
 
-        state.root = root;
-        for (id, member) in state.members.iter() {
-            self.log_root(*id, &root);
-            member.kmd.move_root_page_table(&class, &root);
+        self.state.lock().root = root;
+        while let Some((id, kmd)) = self.member_from(next) {
+            self.log_root(id, &root);
+            kmd.move_root_page_table(&class, &root);
+            next = id.saturating_add(1);
         }
+    }
+
+    /// The first member whose id is not below.
+    fn member_from(&self, id: u64) -> Option<(u64, Arc<object::Context>)> {
+        let state = self.state.lock();
+        let found = state.members.cursor_lower_bound(&id)?;
+        let (id, member) = found.current();
+
+        Some((*id, member.kmd.clone()))
     }
 
     /// All of them are suspended, or about to be resumed.
@@ -236,8 +262,10 @@ impl Contexts {
     }
 
     fn leave(&self, id: u64) {
+        let roots = self.roots.lock();
         let node = self.state.lock().members.remove_node(&id);
 
+        drop(roots);
         drop(node);
     }
 }
@@ -249,6 +277,8 @@ pub(in crate::dxgk) struct SpaceContext {
     kmd: Arc<object::Context>,
     /// `None` if the adapter has no GPU addresses.
     contexts: Option<Arc<Contexts>>,
+    /// For it the KMD may have memory, until it has destroyed it.
+    user: Option<ContextUser>,
 }
 
 impl SpaceContext {
@@ -258,7 +288,16 @@ impl SpaceContext {
             id: 0,
             kmd,
             contexts: None,
+            user: None,
         }
+    }
+
+    /// For the context the KMD may have memory.
+    pub(in crate::dxgk) fn used_by(self, user: Option<ContextUser>) -> Self {
+        let mut context = self;
+
+        context.user = user;
+        context
     }
 }
 

@@ -21,6 +21,11 @@
 pub(crate) mod address_space;
 pub(in crate::dxgk) mod all_contexts;
 mod aperture;
+mod context_allocation;
+pub(in crate::dxgk) mod context_allocations;
+mod context_lane;
+mod context_pages;
+pub(in crate::dxgk) mod context_user;
 pub(in crate::dxgk) mod contexts;
 pub(crate) mod create;
 pub(crate) mod device_queues;

@@ -36,7 +36,7 @@ use crate::{
         object::{
             self,
             context::{
-                Origin,
+                Change,
                 PagingWork, //
             },
             Suspension, //
@@ -60,6 +60,7 @@ use crate::{
     },
     error::DxgResult,
     logic::{
+        context_allocations,
         gpu_ranges::PAGE,
         page_levels::Levels,
         paging_log::{
@@ -213,9 +214,54 @@ enum NotDone {
 /// Where the paging process shows the memory of a batch, and what is done there.
 #[derive(Clone, Copy)]
 struct Batch<'a> {
-    allocation: &'a object::Allocation,
+    /// The number of the allocation.
+    object: u64,
     number: u64,
-    work: PagingWork,
+    work: PagingWork<'a>,
+}
+
+impl Batch<'_> {
+    /// Whether who waits for it may be inside of the KMD.
+    fn has_waiter_inside(&self) -> bool {
+        matches!(self.work.change, Change::Init(..) | Change::Update(_))
+    }
+}
+
+/// What is to be done with pages.
+enum What<'a> {
+    /// They are filled with zeros.
+    Clear(&'a object::Allocation),
+    /// They get the bytes of others: a segment, and the pages there.
+    Copy(&'a object::Allocation, (u32, &'a dyn PageSource)),
+    /// The KMD changes all pages of a context allocation, with this number.
+    Change(u64, Change<'a>),
+}
+
+impl<'a> What<'a> {
+    fn object(&self) -> u64 {
+        match self {
+            Self::Clear(allocation) | Self::Copy(allocation, _) => allocation.id(),
+            Self::Change(object, _) => *object,
+        }
+    }
+
+    fn source(&self) -> Option<(u32, &'a dyn PageSource)> {
+        match self {
+            Self::Copy(_, from) => Some(*from),
+            Self::Clear(_) | Self::Change(..) => None,
+        }
+    }
+
+    /// The same for the KMD, where bytes come from `source` to this segment.
+    fn change(&self, source: u64, to: u32) -> Change<'a> {
+        match self {
+            Self::Clear(allocation) => Change::Fill(allocation, 0),
+            Self::Copy(allocation, from) => {
+                Change::Transfer(allocation, source, direction(from.0, to))
+            }
+            Self::Change(_, change) => *change,
+        }
+    }
 }
 
 /// The paging node of an adapter.
@@ -232,6 +278,8 @@ pub(crate) struct PagingEngine {
     arrivals: Arc<Arrivals>,
     /// The adapter is removed.
     has_ended: AtomicFlag,
+    /// Nobody inside of the KMD may wait for a batch: somebody waits for those inside.
+    abandons: AtomicFlag,
     /// When the batch was submitted that the paging node has; 0 if it has none.
     since_ns: Atomic<u64>,
     /// Whether somebody will look whether it hangs.
@@ -290,6 +338,7 @@ impl PagingEngine {
                 page,
                 arrivals,
                 has_ended: AtomicFlag::new(false),
+                abandons: AtomicFlag::new(false),
                 since_ns: Atomic::new(0),
                 watched: Watched::new(),
                 watch <- new_delayed_work!("PagingEngine::watch"),
@@ -331,6 +380,20 @@ impl PagingEngine {
         drop(owner);
     }
 
+    /// The adapter is about to be reset or stopped, which waits for all who are inside of the KMD:
+    /// none of them waits for a batch from now on.
+    ///
+    /// Context: may sleep.
+    pub(in crate::dxgk) fn abandon(&self) {
+        self.abandons.store(true, Release);
+        self.arrivals.arrive();
+    }
+
+    /// The reset is over.
+    pub(in crate::dxgk) fn go_on(&self) {
+        self.abandons.store(false, Release);
+    }
+
     /// A context of the paging process (MEM-73).
     fn new_taker(&self) -> DxgResult<Taker> {
         let suspension = self.process.space.suspension()?;
@@ -361,18 +424,37 @@ impl PagingEngine {
         })
     }
 
+    /// Has the KMD change a context allocation, whose pages are in a segment. The records have this
+    /// number. False if the adapter is in error, or about to end.
+    ///
+    /// Context: may sleep. No lock of contexts or page tables that is not of the paging process is
+    /// held, nor waited for by who waits for this.
+    pub(super) fn change(
+        self: &Arc<Self>,
+        number: u64,
+        object: u64,
+        to: (u32, &dyn PageSource),
+        change: Change<'_>,
+    ) -> bool {
+        let area = self.worker.switches.scratch_pages();
+        // CAST: a usize fits 64 bits.
+        let count = to.1.count() as u64;
+
+        self.run(number, &What::Change(object, change), area, (0, count), to)
+    }
+
     /// Runs a batch: `count` pages from the page `at` of the allocation on.
     fn run(
         self: &Arc<Self>,
-        allocation: &object::Allocation,
+        number: u64,
+        what: &What<'_>,
         area: u64,
         (at, count): (u64, u64),
-        from: Option<(u32, &dyn PageSource)>,
         to: (u32, &dyn PageSource),
     ) -> bool {
         let mut turn = self.turn.lock();
+        let from = what.source();
         let parts: u64 = if from.is_some() { 2 } else { 1 };
-        let number = self.worker.log.batch();
         // OVERFLOW: the scratch area is small.
         let first = self
             .first
@@ -380,7 +462,7 @@ impl PagingEngine {
         let destination = first.wrapping_add((parts - 1).wrapping_mul(count));
         let is_broken = self.worker.switches.take_fault();
         let shows = Shows {
-            allocation: allocation.id(),
+            allocation: what.object(),
             offset: at.saturating_mul(PAGE),
         };
         let entry_of = |(segment, pages): (u32, &dyn PageSource), read_only: bool, further: u64| {
@@ -414,18 +496,13 @@ impl PagingEngine {
         self.process.space.show_scratch(number, windows);
 
         let batch = Batch {
-            allocation,
+            object: what.object(),
             number,
             work: PagingWork {
                 offset: shows.offset,
                 size: count.saturating_mul(PAGE),
                 destination: destination.saturating_mul(PAGE),
-                from: match from {
-                    Some((segment, _)) => {
-                        Origin::Memory(first.saturating_mul(PAGE), direction(segment, to.0))
-                    }
-                    None => Origin::Pattern(0),
-                },
+                change: what.change(first.saturating_mul(PAGE), to.0),
             },
         };
         let is_done = self.attempt(&mut turn, &batch);
@@ -469,6 +546,10 @@ impl PagingEngine {
             let built = self.build(taker, buffer, batch)?;
 
             if buffer.written().is_empty() {
+                // There may be nothing to initialise.
+                if built == Built::All && matches!(batch.work.change, Change::Init(..)) {
+                    return Ok(());
+                }
                 // It would come again for ever.
                 return Err(self.fails());
             }
@@ -496,7 +577,7 @@ impl PagingEngine {
             }
             taker
                 .context
-                .build(&class, batch.allocation, &batch.work, buffer)
+                .build(&class, &batch.work, buffer)
                 .map_err(|_| NotDone::Failed)
         };
         let built = match attempt()? {
@@ -587,6 +668,11 @@ impl PagingEngine {
             if self.has_ended.load(Acquire) {
                 return Err(NotDone::Failed);
             }
+            if batch.has_waiter_inside() && self.abandons.load(Acquire) {
+                // Nothing of it is believed any more.
+                told.is_lost.store(true, Release);
+                return Err(NotDone::Failed);
+            }
             self.arrivals.wait_until(arrived.wrapping_add(1));
         }
     }
@@ -648,24 +734,40 @@ impl PagingEngine {
         let work = &batch.work;
 
         self.worker.log.write(|| {
-            let (operation, from, pattern, flags) = match work.from {
-                Origin::Memory(from, direction) => {
-                    (Operation::TransferVirtual, from, 0, flags(direction))
-                }
-                Origin::Pattern(pattern) => (Operation::FillVirtual, 0, pattern, 0),
-            };
-
-            Action {
-                operation,
+            let action = Action {
                 batch: batch.number,
-                object: batch.allocation.id(),
+                object: batch.object,
                 source: work.offset,
-                from,
                 address: work.destination,
                 size: work.size,
-                pattern,
-                flags,
                 ..Action::default()
+            };
+
+            match work.change {
+                Change::Transfer(_, from, direction) => Action {
+                    operation: Operation::TransferVirtual,
+                    from,
+                    flags: flags(direction),
+                    ..action
+                },
+                Change::Fill(_, pattern) => Action {
+                    operation: Operation::FillVirtual,
+                    pattern,
+                    ..action
+                },
+                Change::Init(_, (segment, offset)) => Action {
+                    operation: Operation::InitContextResource,
+                    segment,
+                    offset,
+                    ..action
+                },
+                Change::Update(data) => Action {
+                    operation: Operation::UpdateContextAllocation,
+                    // CAST: a usize fits 64 bits.
+                    count: data.len() as u64,
+                    pattern: context_allocations::checksum(data),
+                    ..action
+                },
             }
         });
     }
@@ -696,7 +798,10 @@ impl PagingNode for PagingEngine {
         while at < end {
             let count = Scratch::chunk(area, 1, end.saturating_sub(at));
 
-            if !self.run(allocation, area, (at, count), None, (segment, to)) {
+            let number = self.worker.log.batch();
+            let what = What::Clear(allocation);
+
+            if !self.run(number, &what, area, (at, count), (segment, to)) {
                 return false;
             }
             at = at.saturating_add(count);
@@ -728,7 +833,9 @@ impl PagingNode for PagingEngine {
             // CAST: a usize fits 64 bits.
             let count = count as u64;
 
-            if count != 0 && !self.run(allocation, area, (at, count), Some(from), to) {
+            let what = What::Copy(allocation, from);
+
+            if count != 0 && !self.run(self.worker.log.batch(), &what, area, (at, count), to) {
                 return false;
             }
             // Without a page that is in both, the next one.

@@ -16,10 +16,12 @@ use super::{
 };
 use crate::{
     ddi::{
+        callbacks::Callbacks,
         caps::{
             DriverCaps,
             NodeMetadata, //
         },
+        class::Passive,
         fence_storage::{
             FenceStorageArgs,
             FenceStorageInfo, //
@@ -44,6 +46,9 @@ pub const fn allocation_data(size: u64, flags: u64) -> [u8; 16] {
     (((flags as u128) << 64) | size as u128).to_le_bytes()
 }
 
+/// What a double asks for in an entry.
+pub type Ask = dyn Fn(&Callbacks, &Passive, Entry) + Send + Sync;
+
 /// How a double behaves.
 #[derive(Clone, Default)]
 pub struct Behaviour {
@@ -57,6 +62,8 @@ pub struct Behaviour {
     pub notify_end: bool,
     /// What it does when it is told so.
     pub at_end: Option<Shared<dyn Fn() + Send + Sync>>,
+    /// What it asks the OS part for in CreateContext, SetRootPageTable and BuildPagingBuffer.
+    pub asks: Option<Shared<Ask>>,
     /// What it says of its adapter otherwise than usual.
     pub change_caps: Option<fn(&mut DriverCaps)>,
     /// What it says about features, and in which order it was asked.

@@ -442,7 +442,7 @@ impl Journal {
     pub(super) fn allocation_ends(&self, is_it: impl Fn(u64) -> bool) {
         match (1u64..).zip(&self.slots).find(|(cookie, _)| is_it(*cookie)) {
             Some((cookie, slot)) => {
-                // Told twice, which nothing else shows: `busy` is for devices.
+                // Told twice, which nothing else shows: `busy` is for devices and contexts.
                 if self.find(Kind::Allocation, cookie).is_some()
                     && !platform::cmpxchg(&slot.busy, 0, 1)
                 {
@@ -479,19 +479,24 @@ impl Journal {
 
     /// A call for this device alone.
     pub(super) fn alone(&self, device: u64) -> Option<Alone<'_>> {
-        let slot = self.find(Kind::Device, device)?;
+        self.alone_in(Kind::Device, device)
+    }
 
-        self.alone_in(&slot.busy)
+    /// A call for this device or context alone.
+    pub(super) fn alone_in(&self, kind: Kind, cookie: u64) -> Option<Alone<'_>> {
+        let slot = self.find(kind, cookie)?;
+
+        self.alone_by(&slot.busy)
     }
 
     /// A submit for this queue alone.
     pub(super) fn alone_in_short(&self, kind: Kind, cookie: u64) -> Option<Alone<'_>> {
         let slot = self.find(kind, cookie)?;
 
-        self.alone_in(&slot.busy_short)
+        self.alone_by(&slot.busy_short)
     }
 
-    fn alone_in<'a>(&self, busy: &'a Word32) -> Option<Alone<'a>> {
+    fn alone_by<'a>(&self, busy: &'a Word32) -> Option<Alone<'a>> {
         if !platform::cmpxchg(busy, 0, 1) {
             self.break_rule(Broken::Together);
             return None;

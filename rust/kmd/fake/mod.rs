@@ -131,6 +131,7 @@ use native_fences::NativeFences;
 
 pub use behaviour::{
     allocation_data,
+    Ask,
     Behaviour,
     Pause,
     IN_LOCAL,
@@ -189,6 +190,13 @@ impl FakeKmd {
             pause.pass(entry);
         }
         call
+    }
+
+    /// It asks for what the test wants.
+    fn ask(&self, class: &Passive, entry: Entry) {
+        if let Some(ask) = &self.behaviour.asks {
+            ask(&self.callbacks, class, entry);
+        }
     }
 
     /// A call for the device of this context alone.
@@ -408,13 +416,14 @@ impl Kmd for FakeKmd {
 
     fn create_context(
         &self,
-        _: &Passive,
+        class: &Passive,
         device: DeviceCookie,
         context: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie> {
         let _call = self.enter(Entry::CreateContext);
         let _alone = self.journal.alone(device.0);
 
+        self.ask(class, Entry::CreateContext);
         self.try_to()?;
 
         let cookie = self.journal.create(Kind::Context, [device.0, 0]);
@@ -441,11 +450,12 @@ impl Kmd for FakeKmd {
         }
     }
 
-    fn set_root_page_table(&self, _: &Passive, context: ContextCookie, root: &RootPageTable) {
+    fn set_root_page_table(&self, class: &Passive, context: ContextCookie, root: &RootPageTable) {
         let _call = self.enter(Entry::SetRootPageTable);
-        let _alone = self.alone_for(context);
+        let _alone = self.journal.alone_in(Kind::Context, context.0);
 
         self.linger();
+        self.ask(class, Entry::SetRootPageTable);
         if root.entries == 0 || root.address % PAGE_SIZE != 0 {
             self.journal.bad_value();
         }
@@ -702,7 +712,7 @@ impl Kmd for FakeKmd {
     /// It is pending until the test says that it is done, if the test can.
     fn suspend_context(&self, _: &Dispatch, context: ContextCookie, id: u64) -> Suspend {
         let _call = self.enter(Entry::SuspendContext);
-        let _alone = self.alone_for(context);
+        let _alone = self.journal.alone_in(Kind::Context, context.0);
 
         self.linger();
 
@@ -720,14 +730,14 @@ impl Kmd for FakeKmd {
 
     fn resume_context(&self, _: &Dispatch, context: ContextCookie) {
         let _call = self.enter(Entry::ResumeContext);
-        let _alone = self.alone_for(context);
+        let _alone = self.journal.alone_in(Kind::Context, context.0);
 
         self.linger();
         self.set_suspended(context, false);
     }
 
     /// An entry is its kind, and the place of the page. There is no other format.
-    fn build_paging_buffer(&self, _: &Passive, operation: PagingOperation<'_>) -> Built {
+    fn build_paging_buffer(&self, class: &Passive, operation: PagingOperation<'_>) -> Built {
         if let Some(operations) = &self.behaviour.operations {
             operations.record(&operation);
         }
@@ -744,6 +754,7 @@ impl Kmd for FakeKmd {
                 let _call = self.enter(Entry::FlushTlb);
 
                 self.linger();
+                self.ask(class, Entry::FlushTlb);
                 self.journal.check(Kind::Process, process.0);
                 if first > last {
                     self.journal.bad_value();
@@ -753,7 +764,10 @@ impl Kmd for FakeKmd {
                 }
             }
             // It has no paging node.
-            PagingOperation::TransferVirtual(..) | PagingOperation::FillVirtual(..) => {
+            PagingOperation::TransferVirtual(..)
+            | PagingOperation::FillVirtual(..)
+            | PagingOperation::InitContextResource(..)
+            | PagingOperation::UpdateContextAllocation(..) => {
                 self.journal.bad_value();
                 return Built::Failed;
             }

@@ -159,7 +159,10 @@ impl Operations {
             PagingOperation::UnmapApertureSegment(unmap) => What::UnmapApertureSegment(*unmap),
             PagingOperation::NotifyResidency(notify) => What::NotifyResidency(*notify),
             // It has no paging node, and says that nobody may ask it for this.
-            PagingOperation::TransferVirtual(..) | PagingOperation::FillVirtual(..) => return,
+            PagingOperation::TransferVirtual(..)
+            | PagingOperation::FillVirtual(..)
+            | PagingOperation::InitContextResource(..)
+            | PagingOperation::UpdateContextAllocation(..) => return,
         };
         let operation = Operation {
             thread: platform::thread_id(),

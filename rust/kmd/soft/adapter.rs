@@ -8,7 +8,10 @@ use super::{
         Cmp,
         ENGINES, //
     },
-    config::Config,
+    config::{
+        Config,
+        SaveAreas, //
+    },
     context::Context,
     cpu_events::{
         ContextEvents,
@@ -34,6 +37,7 @@ use super::{
     parts::AdapterParts,
     polls::Polls,
     queue::Queue,
+    save_area,
     shell::Shell,
     system_space::SystemSpace, //
 };
@@ -41,6 +45,11 @@ use crate::{
     ddi::{
         callbacks::Callbacks,
         class::Passive,
+        context_allocation::{
+            CreateContextAllocationArgs,
+            MapContextAllocationArgs,
+            UsedBy, //
+        },
         doorbell::{
             Connected,
             CreateDoorbellArgs,
@@ -53,6 +62,7 @@ use crate::{
         },
         paging::{
             Built,
+            PageSize,
             PagingOperation,
             RootPageTable, //
         },
@@ -69,6 +79,8 @@ use crate::{
             Slab, //
         },
         types::{
+            AllocationCookie,
+            ContextAllocationId,
             ContextCookie,
             CreateContextArgs,
             CreateHwQueueArgs,
@@ -115,6 +127,7 @@ use core::array;
 /// A started adapter.
 pub(super) struct Adapter {
     config: Config,
+    callbacks: Callbacks,
     local: Option<SegmentMemory>,
     ids: SegmentIds,
     aperture: Shared<Aperture>,
@@ -210,6 +223,7 @@ impl Adapter {
 
         Some(Self {
             config: *config,
+            callbacks: callbacks.clone(),
             ids: SegmentIds::new(local.is_some()),
             local,
             aperture,
@@ -298,8 +312,24 @@ impl Adapter {
     /// CreateContext, on a device that tells which process it is.
     pub(super) fn create_context(
         &self,
+        class: &Passive,
         device: DeviceCookie,
         args: &CreateContextArgs<'_>,
+    ) -> KmdResult<ContextCookie> {
+        let save_area = self.new_save_area(class, args)?;
+        let made = self.add_context(device, args, save_area);
+
+        if made.is_err() {
+            self.end_save_area(class, save_area);
+        }
+        made
+    }
+
+    fn add_context(
+        &self,
+        device: DeviceCookie,
+        args: &CreateContextArgs<'_>,
+        save_area: Option<ContextAllocationId>,
     ) -> KmdResult<ContextCookie> {
         // CAST: 32 bits fit a usize.
         let engine = args.node as usize;
@@ -312,7 +342,7 @@ impl Adapter {
         };
         let process = self.cpu_events.process_of(device)?;
         let system = args.is_system.then(|| pasid(process.0));
-        let context = Context::new(engine, system, packets).ok_or(KmdError::NoMemory)?;
+        let context = Context::new(engine, system, packets, save_area).ok_or(KmdError::NoMemory)?;
         let events = ContextEvents {
             device,
             context: args.id.0,
@@ -331,8 +361,76 @@ impl Adapter {
         }
     }
 
+    /// Memory for what a context of a client is saved to, if the adapter keeps it there.
+    fn new_save_area(
+        &self,
+        class: &Passive,
+        args: &CreateContextArgs<'_>,
+    ) -> KmdResult<Option<ContextAllocationId>> {
+        let is_visible = self.config.save_areas == SaveAreas::Visible;
+
+        if self.config.save_areas == SaveAreas::None || args.is_system {
+            return Ok(None);
+        }
+
+        let segment = self.ids.local.unwrap_or(self.ids.aperture);
+        let allocation = self.callbacks.create_context_allocation(
+            class,
+            &CreateContextAllocationArgs {
+                used_by: UsedBy::Context(args.id),
+                size: save_area::SIZE,
+                // CAST: 64 KiB.
+                alignment: save_area::SIZE as u32,
+                supported_segments: 1_u32.wrapping_shl(segment),
+                preferred_segment: segment,
+                accessed_physically: true,
+                protected: true,
+                user_visible: is_visible,
+                driver: AllocationCookie(args.id.0),
+            },
+        )?;
+        let map = MapContextAllocationArgs {
+            pages: save_area::SIZE / PageSize::Kib4.bytes(),
+            ..MapContextAllocationArgs::default()
+        };
+
+        if is_visible {
+            let mapped = self
+                .callbacks
+                .map_context_allocation(class, allocation, &map);
+
+            if let Err(error) = mapped {
+                self.end_save_area(class, Some(allocation));
+                return Err(error);
+            }
+        }
+        Ok(Some(allocation))
+    }
+
+    /// The context does not use it any more.
+    fn end_save_area(&self, class: &Passive, save_area: Option<ContextAllocationId>) {
+        if let Some(allocation) = save_area {
+            // After the end of the adapter it is gone already.
+            let _gone = self.callbacks.destroy_context_allocation(class, allocation);
+        }
+    }
+
+    /// Its save area says where its page tables begin.
+    fn update_save_area(&self, class: &Passive, context: &Context, root: &RootPageTable) {
+        if let Some(area) = &context.save_area {
+            // OVERFLOW: it counts modulo 2^32.
+            let number = platform::fetch_add(&area.updates, 1).wrapping_add(1);
+            let data = save_area::update_of(number, root.address, root.entries);
+
+            // It fails if the adapter does, which is told to the client elsewhere.
+            let _failed = self
+                .callbacks
+                .update_context_allocation(class, area.allocation, &data);
+        }
+    }
+
     /// DestroyContext. Without such a context nothing happens.
-    pub(super) fn destroy_context(&self, cookie: ContextCookie) {
+    pub(super) fn destroy_context(&self, class: &Passive, cookie: ContextCookie) {
         let removed = self.contexts.lock().remove(number(cookie.0));
 
         if let Some(Removed {
@@ -342,6 +440,10 @@ impl Adapter {
             if let Some(shell) = self.engine(context.engine) {
                 shell.remove_context(&context);
             }
+            self.end_save_area(
+                class,
+                context.save_area.as_ref().map(|area| area.allocation),
+            );
             if context.system.is_some() && !self.has_system_context() {
                 self.set_system_root(None);
             }
@@ -370,11 +472,17 @@ impl Adapter {
     }
 
     /// SetRootPageTable. Without such a context nothing happens.
-    pub(super) fn set_root_page_table(&self, cookie: ContextCookie, root: &RootPageTable) {
+    pub(super) fn set_root_page_table(
+        &self,
+        class: &Passive,
+        cookie: ContextCookie,
+        root: &RootPageTable,
+    ) {
         let at = self.ids.physical(root.segment, root.address);
 
         if let (Some((shell, context)), Some(at)) = (self.context(cookie), at) {
             shell.set_root(&context, at, root.entries);
+            self.update_save_area(class, &context, root);
             if let Some(process) = context.system {
                 self.set_system_root(Some(Root {
                     table: at,
@@ -635,13 +743,21 @@ impl Adapter {
             }
             // Its engines know an allocation by addresses only.
             PagingOperation::NotifyResidency(_) => {}
-            PagingOperation::TransferVirtual(..) | PagingOperation::FillVirtual(..) => {}
+            // Below.
+            PagingOperation::TransferVirtual(..)
+            | PagingOperation::FillVirtual(..)
+            | PagingOperation::InitContextResource(..)
+            | PagingOperation::UpdateContextAllocation(..) => {}
         }
         match operation {
             PagingOperation::TransferVirtual(transfer, buffer) => {
                 paging_buffer::transfer(&transfer, buffer)
             }
             PagingOperation::FillVirtual(fill, buffer) => paging_buffer::fill(&fill, buffer),
+            PagingOperation::InitContextResource(init, buffer) => save_area::init(&init, buffer),
+            PagingOperation::UpdateContextAllocation(update, buffer) => {
+                save_area::update(&update, buffer)
+            }
             _ => Built::All,
         }
     }

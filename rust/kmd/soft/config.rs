@@ -48,6 +48,38 @@ pub struct Config {
     pub map_to_gpu_system_process: bool,
     /// Its native fences have doorbells, and it rings those of other adapters (FEN-159).
     pub fence_doorbells: bool,
+    /// What contexts are saved to, if it keeps that in memory of their own (MEM-82).
+    pub save_areas: SaveAreas,
+}
+
+/// Which memory of its own a context has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SaveAreas {
+    /// It has no memory of its own.
+    #[default]
+    None,
+    /// A save area that clients do not see.
+    Private,
+    /// One that its process may read.
+    Visible,
+}
+
+impl SaveAreas {
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::None, "none"),
+        (Self::Private, "private"),
+        (Self::Visible, "visible"),
+    ];
+
+    /// The one that `save_areas` in configfs names.
+    pub fn named(name: &str) -> Option<Self> {
+        named(&Self::ALL, name)
+    }
+
+    /// As `save_areas` in configfs has it.
+    pub fn name(self) -> &'static str {
+        name_of(&Self::ALL, self)
+    }
 }
 
 /// Where an adapter wants its native fences, for tests of the OS part (FEN-65).

@@ -8,11 +8,15 @@ use super::{
     queue::Queue, //
 };
 use crate::{
-    ddi::queue::Suspend,
+    ddi::{
+        queue::Suspend,
+        types::ContextAllocationId, //
+    },
     platform::{
         self,
         Shared,
-        ShortLock, //
+        ShortLock,
+        Word32, //
     }, //
 };
 
@@ -24,7 +28,16 @@ pub(super) struct Context {
     pub(super) system: Option<u16>,
     /// Takes its submissions, if it is a context of packets.
     pub(super) packets: Option<Shared<Queue>>,
+    /// What it is saved to, if that is memory of its own.
+    pub(super) save_area: Option<SaveArea>,
     control: ShortLock<Control>,
+}
+
+/// The save area of a context.
+pub(super) struct SaveArea {
+    pub(super) allocation: ContextAllocationId,
+    /// How many updates there were.
+    pub(super) updates: Word32,
 }
 
 /// What the engine is to do with a context.
@@ -55,6 +68,7 @@ impl Context {
         engine: usize,
         system: Option<u16>,
         packets: Option<Shared<Queue>>,
+        save_area: Option<ContextAllocationId>,
     ) -> Option<Shared<Self>> {
         let control = Control {
             wish: None,
@@ -68,6 +82,10 @@ impl Context {
             engine,
             system,
             packets,
+            save_area: save_area.map(|allocation| SaveArea {
+                allocation,
+                updates: platform::word32(0),
+            }),
             control: platform::short_lock!(control, "soft::Context::control")?,
         })
     }

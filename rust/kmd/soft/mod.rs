@@ -34,6 +34,7 @@ pub mod polls;
 pub mod queue;
 mod recovery;
 mod report;
+pub mod save_area;
 mod shell;
 mod system_space;
 
@@ -156,7 +157,8 @@ pub use config::{
     FenceAddresses,
     FenceMemory,
     MonitoredValues,
-    NativeInterruptMode, //
+    NativeInterruptMode,
+    SaveAreas, //
 };
 use recovery::Updates;
 
@@ -217,10 +219,19 @@ impl Config {
             && self.fence_addresses.is_valid()
             && self.fence_stride.is_power_of_two()
             && (8..=4096).contains(&self.fence_stride)
+            && (self.save_areas == SaveAreas::None || self.has_paging_node())
             && identity::is_wddm_version(self.wddm_version)
             // The CMP does not know which queue it interrupts for.
             && !(self.monitored_values == MonitoredValues::Shadow
                 && self.native_interrupts.is_optimized())
+    }
+}
+
+impl Config {
+    /// Whether a node fills and moves memory. Without memory of its own there is nothing to fill or
+    /// to move.
+    fn has_paging_node(&self) -> bool {
+        self.nodes > nodes::PAGING && self.local_memory != 0
     }
 }
 
@@ -248,6 +259,7 @@ impl Default for Config {
             lazy_logs: false,
             map_to_gpu_system_process: false,
             fence_doorbells: false,
+            save_areas: SaveAreas::default(),
         }
     }
 }
@@ -304,9 +316,7 @@ impl SoftKmd {
             max_escape_size: cause::READ_SIZE as u32,
             physical_adapters: 1,
             nodes: self.config.nodes,
-            // Without memory of its own there is nothing to fill or to move.
-            paging_node: (self.config.nodes > nodes::PAGING && self.config.local_memory != 0)
-                .then_some(nodes::PAGING),
+            paging_node: self.config.has_paging_node().then_some(nodes::PAGING),
             native_gpu_fence: self
                 .callbacks
                 .is_feature_enabled(native_fence::FEATURE)
@@ -506,20 +516,20 @@ impl Kmd for SoftKmd {
 
     fn create_context(
         &self,
-        _: &Passive,
+        class: &Passive,
         device: DeviceCookie,
         context: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie> {
-        self.adapter()?.create_context(device, context)
+        self.adapter()?.create_context(class, device, context)
     }
 
     fn get_root_page_table_size(&self, _: &Passive, entries: &mut u32) -> u32 {
         page_tables::root_size(self.config.profile, entries)
     }
 
-    fn set_root_page_table(&self, _: &Passive, context: ContextCookie, root: &RootPageTable) {
+    fn set_root_page_table(&self, class: &Passive, context: ContextCookie, root: &RootPageTable) {
         if let Ok(adapter) = self.adapter() {
-            adapter.set_root_page_table(context, root);
+            adapter.set_root_page_table(class, context, root);
         }
     }
 
@@ -812,9 +822,9 @@ impl Destroy for SoftKmd {
         }
     }
 
-    fn destroy_context(&self, _: &Passive, context: ContextCookie) {
+    fn destroy_context(&self, class: &Passive, context: ContextCookie) {
         if let Ok(adapter) = self.adapter() {
-            adapter.destroy_context(context);
+            adapter.destroy_context(class, context);
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! BuildPagingBuffer, where the paging node does the work: packets that copy and fill.
+//! BuildPagingBuffer, where the paging node does the work: packets that copy, fill and write.
 
 use crate::{
     ddi::paging::{
@@ -20,6 +20,15 @@ const PIECE: u32 = 256 << 10;
 
 /// Dwords of a DMA_DATA packet.
 const DWORDS: usize = 7;
+
+/// Dwords of a WRITE_DATA packet without those that it writes.
+const WRITE_DWORDS: usize = 4;
+
+/// Most dwords that one of them writes.
+const MOST_WRITTEN: usize = 32;
+
+/// `DST_SEL` of a WRITE_DATA packet: memory.
+const TO_MEMORY: u32 = 5 << 8;
 
 /// `SRC_SEL` of a DMA_DATA packet: memory, and the packet itself.
 const FROM_MEMORY: u32 = 0;
@@ -87,4 +96,54 @@ pub fn fill(fill: &FillVirtual, buffer: &mut PagingBuffer) -> Built {
 
         dma_data(FROM_PACKET, [fill.pattern, 0], destination, bytes)
     })
+}
+
+/// Writes these bytes to memory, dword by dword; 0 behind the last ones. `MultipassOffset` counts
+/// the dwords.
+pub fn write(buffer: &mut PagingBuffer, destination: u64, bytes: &[u8]) -> Built {
+    loop {
+        // CAST: 32 bits fit a usize.
+        let done = buffer.multipass_offset as usize;
+        let left = bytes.len().div_ceil(4).saturating_sub(done);
+
+        if left == 0 {
+            return Built::All;
+        }
+
+        let count = left
+            .min(MOST_WRITTEN)
+            .min(buffer.room().saturating_sub(WRITE_DWORDS));
+        // CAST: a usize fits 64 bits.
+        let at = destination.saturating_add((done as u64).saturating_mul(4));
+        let [low, high] = halves(at);
+        let mut packet = [0; WRITE_DWORDS + MOST_WRITTEN];
+        let (head, data) = packet.split_at_mut(WRITE_DWORDS);
+        // OVERFLOW: as many as private data have.
+        let written = bytes.get(done.saturating_mul(4)..).unwrap_or_default();
+
+        head.copy_from_slice(&[
+            // OVERFLOW: both are small.
+            header(opcode::WRITE_DATA, WRITE_DWORDS.wrapping_add(count)),
+            TO_MEMORY,
+            low,
+            high,
+        ]);
+        for (place, chunk) in data.iter_mut().zip(written.chunks(4)) {
+            let mut dword = [0; 4];
+
+            if let Some(front) = dword.get_mut(..chunk.len()) {
+                front.copy_from_slice(chunk);
+            }
+            *place = u32::from_le_bytes(dword);
+        }
+
+        let length = WRITE_DWORDS.saturating_add(count);
+        let packet = packet.get(..length).unwrap_or_default();
+
+        if count == 0 || !buffer.write(packet) {
+            return Built::InsufficientDmaBuffer;
+        }
+        // CAST: at most `MOST_WRITTEN`. OVERFLOW: private data have fewer dwords.
+        buffer.multipass_offset = buffer.multipass_offset.saturating_add(count as u32);
+    }
 }

@@ -154,6 +154,11 @@ pub(crate) fn turns() -> Option<Turns> {
     Some(Turns(Mutex::new(())))
 }
 
+/// The same for a context.
+pub(crate) fn context_turns() -> Option<Turns> {
+    turns()
+}
+
 impl Turns {
     /// Takes it until the result is dropped.
     pub(crate) fn take(&self) -> impl Drop + '_ {

@@ -41,7 +41,7 @@ use crate::{
 
 impl State {
     /// The address of a range: where the caller wants it, or where there is room.
-    fn find(&self, position: Position, pages: u64) -> DxgResult<u64> {
+    pub(super) fn find(&self, position: Position, pages: u64) -> DxgResult<u64> {
         match position {
             Position::Fixed(first) => Ok(first),
             Position::Picked(bounds) => self
@@ -52,7 +52,7 @@ impl State {
     }
 
     /// Remembers what was found.
-    fn found(&mut self, position: Position, first: u64, end: u64) {
+    pub(super) fn found(&mut self, position: Position, first: u64, end: u64) {
         if let Position::Picked(bounds) = position {
             self.finder.taken(bounds, first, end);
         }

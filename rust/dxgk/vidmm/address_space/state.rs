@@ -8,6 +8,7 @@ use crate::{
         PageTableEntry, //
     },
     dxgk::vidmm::{
+        context_pages::ContextPages,
         fence_pages::FencePages,
         page_tables::PageTables,
         ranges::{
@@ -54,6 +55,8 @@ pub(in crate::dxgk::vidmm) struct State {
     pub(super) tables: PageTables,
     /// What ranges show, or have shown, by the numbers of the opens.
     pub(super) openings: RBTree<u64, Arc<AllocationMemory>>,
+    /// What ranges show that the KMD has made for contexts, by the number of the allocation.
+    pub(super) context_pages: RBTree<u64, Arc<ContextPages>>,
     /// The number of the last reservation.
     pub(super) reservations: u64,
     pub(super) fences: FencePages,
@@ -87,6 +90,7 @@ impl Why {
 pub(super) struct Shown<'a> {
     pub(super) ranges: &'a RangeTree,
     pub(super) openings: &'a RBTree<u64, Arc<AllocationMemory>>,
+    pub(super) context_pages: &'a RBTree<u64, Arc<ContextPages>>,
 }
 
 impl Shown<'_> {
@@ -110,6 +114,11 @@ impl Shown<'_> {
             What::Zero => return self.write_all(tables, &pages, PageTableEntry::Zero),
             What::Mapped(mapping) => mapping,
         };
+
+        if let Some(made) = self.context_pages.get(&mapping.opening) {
+            return self.write_context_pages(tables, &pages, &mapping, made);
+        }
+
         let memory = self.openings.get(&mapping.opening);
         let pages = Pages {
             driver_protection: mapping.driver_protection,
@@ -136,6 +145,38 @@ impl Shown<'_> {
                 placement.entry(&Mapping {
                     offset: mapping.offset.saturating_add(further),
                     ..mapping
+                })
+            }),
+        );
+    }
+
+    /// Writes the entries of pages that the KMD has made for a context.
+    fn write_context_pages(
+        &self,
+        tables: &mut PageTables,
+        pages: &Pages,
+        mapping: &Mapping,
+        made: &ContextPages,
+    ) {
+        let pages = Pages {
+            driver_protection: mapping.driver_protection,
+            shows: Shows {
+                allocation: mapping.opening,
+                offset: mapping.offset.saturating_mul(PAGE),
+            },
+            ..*pages
+        };
+
+        self.split(tables, pages.first, pages.end);
+        self.write_pages(
+            tables,
+            &pages,
+            Content::Each(&mut |page| {
+                let further = page.saturating_sub(pages.first);
+
+                made.entry(&Mapping {
+                    offset: mapping.offset.saturating_add(further),
+                    ..*mapping
                 })
             }),
         );
@@ -323,9 +364,15 @@ impl State {
             ranges,
             tables,
             openings,
+            context_pages,
             ..
         } = self;
+        let shown = Shown {
+            ranges,
+            openings,
+            context_pages,
+        };
 
-        (Shown { ranges, openings }, tables)
+        (shown, tables)
     }
 }

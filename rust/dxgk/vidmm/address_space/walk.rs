@@ -77,13 +77,18 @@ impl State {
             What::Zero => return Some(PageTableEntry::Zero),
             What::Mapped(mapping) => mapping,
         };
-        let Some(memory) = self.openings.get(&mapping.opening) else {
-            return Some(PageTableEntry::Invalid);
-        };
         let further = page.saturating_sub(stretch.first);
         let mapping = Mapping {
             offset: mapping.offset.saturating_add(further),
             ..mapping
+        };
+
+        if let Some(made) = self.context_pages.get(&mapping.opening) {
+            return Some(made.entry(&mapping));
+        }
+
+        let Some(memory) = self.openings.get(&mapping.opening) else {
+            return Some(PageTableEntry::Invalid);
         };
 
         memory.try_entry(&mapping)

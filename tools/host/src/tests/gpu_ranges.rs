@@ -332,7 +332,10 @@ impl Both {
         assert_eq!(
             may_free(&self.map, first, end),
             cells.iter().all(|it| it.is_some_and(|range| {
-                !matches!(owner(&range), Some(Owner::Kmd { .. })) || range.what != What::NoAccess
+                match owner(&range) {
+                    Some(Owner::Kmd { is_shared }) => is_shared && range.what != What::NoAccess,
+                    _ => true,
+                }
             }))
         );
         assert_eq!(

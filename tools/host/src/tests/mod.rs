@@ -36,6 +36,8 @@ mod classes;
 #[cfg(loom)]
 mod cmp;
 #[cfg(not(loom))]
+mod context_allocations;
+#[cfg(not(loom))]
 mod ddi;
 #[cfg(not(loom))]
 mod digest;

@@ -4,6 +4,7 @@
 //! GPU-106).
 
 mod adapters;
+mod context_memory;
 mod cpu_events;
 mod double;
 mod ends;

@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The context allocations of an adapter, as its KMD asks for them by callbacks (MEM-82 to MEM-90).
+//!
+//! A callback comes from inside of the KMD, where the OS part may hold locks. So what waits for the
+//! paging node, or for others to give way, is left to workers of the adapter, and the caller waits.
+//! There are two. What takes and frees memory waits for page tables. Those wait for
+//! SetRootPageTable, which may update: that waits for the paging node alone.
+//!
+//! ```text
+//! KMD ── callback ── Job ──> Lane ── PagingEngine ── BuildPagingBuffer ── paging node
+//! ```
+//!
+//! LOCK: `state` is a mutex, a leaf but for memory. Nothing is dropped under it. Who waits for an
+//! update may be inside of `AddressSpace::state` and `Contexts::roots` of a client, who waits for
+//! the rest not.
+
+use super::{
+    address_space::AddressSpace,
+    context_allocation::ContextAllocation,
+    context_lane::{
+        Lane,
+        Queued, //
+    },
+    context_pages::ContextPages,
+    context_user::{
+        ContextUser,
+        MadeFor, //
+    },
+    paging_engine::PagingEngine,
+    paging_log::{
+        LogAbout,
+        PagingLog, //
+    },
+    segment::{
+        AdapterMemory,
+        Segment, //
+    },
+    shows_fences::ShowsFences, //
+};
+use crate::{
+    ddi::{
+        context_allocation::{
+            ContextMemory,
+            CreateContextAllocationArgs,
+            MapContextAllocationArgs,
+            UsedBy,
+            MAX_PRIVATE_DATA, //
+        },
+        object::context::Change,
+        types::{
+            ContextAllocationId,
+            KmdError,
+            KmdResult, //
+        }, //
+    },
+    dxgk::stats::next_id,
+    error::{
+        DxgError,
+        DxgResult,
+        Status, //
+    },
+    logic::{
+        context_allocations::{
+            self as rules,
+            Segments, //
+        },
+        gpu_ranges::PAGE,
+        paging_log::{
+            Action,
+            Kind,
+            Operation, //
+        }, //
+    },
+    sys::{
+        alloc::{
+            pin_arc,
+            tree_node, //
+        },
+        mem::blocks::Layout,
+        task::memory_group::MemoryGroup,
+        wait_queue::Arrivals, //
+    }, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    rbtree::RBTree,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            AtomicFlag,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// What the worker is to do.
+enum Request {
+    /// It takes memory for a new one, which has this id, and has the KMD initialise it.
+    Create(u64, CreateContextAllocationArgs, Arc<AddressSpace>),
+    /// It has the KMD change one, by these data.
+    Update(Arc<ContextAllocation>, KVVec<u8>),
+    /// It frees the memory of one when its contexts are off the engines.
+    Reclaim(Arc<ContextAllocation>),
+}
+
+/// Something that a worker does, and somebody may wait for.
+#[pin_data]
+struct Job {
+    all: Arc<ContextAllocations>,
+    request: Request,
+    /// The number of its records.
+    batch: u64,
+    /// Whom its memory is charged to.
+    group: MemoryGroup,
+    /// 0, or the status of its failure.
+    failure: Atomic<i32>,
+    #[pin]
+    done: Arrivals,
+}
+
+struct State {
+    /// Contexts and devices of clients, by their ids.
+    users: RBTree<u64, (UsedBy, Arc<AddressSpace>)>,
+    allocations: RBTree<u64, Arc<ContextAllocation>>,
+}
+
+/// The context allocations of an adapter.
+#[pin_data]
+pub(in crate::dxgk) struct ContextAllocations {
+    engine: Arc<PagingEngine>,
+    log: Arc<PagingLog>,
+    segments: KVec<Arc<Segment>>,
+    /// The id of the aperture, which stands for system memory.
+    aperture: u32,
+    /// The KMD cannot ask any more.
+    has_ended: AtomicFlag,
+    #[pin]
+    state: Mutex<State>,
+    /// Takes and frees memory.
+    makes: Arc<Lane>,
+    updates: Arc<Lane>,
+}
+
+impl ContextAllocations {
+    /// None yet, of an adapter with this paging node.
+    ///
+    /// Context: may sleep.
+    pub(in crate::dxgk) fn new(
+        engine: &Arc<PagingEngine>,
+        memory: &AdapterMemory,
+    ) -> DxgResult<Arc<Self>> {
+        let mut segments = KVec::new();
+
+        for segment in memory.segments.iter() {
+            segments.push(segment.clone(), GFP_KERNEL)?;
+        }
+
+        let makes = Lane::new(c"dxg-context")?;
+        let updates = Lane::new(c"dxg-update")?;
+
+        Ok(pin_arc(
+            pin_init!(Self {
+                engine: engine.clone(),
+                log: memory.log.clone(),
+                segments,
+                aperture: memory.aperture.id,
+                has_ended: AtomicFlag::new(false),
+                state <- new_mutex!(
+                    State {
+                        users: RBTree::new(),
+                        allocations: RBTree::new(),
+                    },
+                    "ContextAllocations::state"
+                ),
+                makes,
+                updates,
+            }),
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// The KMD asks for nothing any more, and what is left is not its mistake.
+    pub(in crate::dxgk) fn end(&self) {
+        self.has_ended.store(true, Release);
+    }
+
+    /// The KMD may make allocations for a context or a device of this address space, until the
+    /// result is dropped, which is after the KMD has destroyed that.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn enter(
+        self: &Arc<Self>,
+        used_by: UsedBy,
+        space: &Arc<AddressSpace>,
+    ) -> DxgResult<ContextUser> {
+        let id = id_of(used_by);
+        let node = tree_node(id, (used_by, space.clone()))?;
+        // Ids are different.
+        let _nothing = self.state.lock().users.insert(node);
+
+        Ok(ContextUser::new(self.clone(), id))
+    }
+
+    /// The address space of a context or device of a client: the paging process has none of them.
+    fn space_of(&self, used_by: UsedBy) -> Option<Arc<AddressSpace>> {
+        let state = self.state.lock();
+        let (known, space) = state.users.get(&id_of(used_by))?;
+
+        (*known == used_by).then(|| space.clone())
+    }
+
+    fn find(&self, allocation: ContextAllocationId) -> KmdResult<Arc<ContextAllocation>> {
+        let state = self.state.lock();
+
+        state
+            .allocations
+            .get(&allocation.0)
+            .cloned()
+            .ok_or(KmdError::InvalidParameter)
+    }
+
+    /// Takes out an allocation that the KMD has left behind.
+    fn take_left(&self, user: u64) -> Option<Arc<ContextAllocation>> {
+        let mut state = self.state.lock();
+        let left = state
+            .allocations
+            .iter()
+            .find(|(_, allocation)| id_of(allocation.args.used_by) == user)
+            .map(|(id, _)| *id)?;
+        let node = state.allocations.remove_node(&left);
+
+        drop(state);
+        node.map(|node| node.to_key_value().1)
+    }
+
+    /// The KMD asks for something, and gets its answer: both are in the log.
+    fn answer<T>(
+        &self,
+        action: Action,
+        answer: impl FnOnce(u64) -> KmdResult<T>,
+        address: impl FnOnce(&T) -> u64,
+    ) -> KmdResult<T> {
+        let action = Action {
+            batch: self.log.batch(),
+            ..action
+        };
+
+        self.log.write(|| Action {
+            kind: Kind::Cb,
+            ..action
+        });
+
+        let answer = answer(action.batch);
+
+        self.log.write(|| Action {
+            kind: Kind::Return,
+            address: answer.as_ref().map_or(0, address),
+            status: answer.as_ref().err().map_or(0, |error| {
+                let failure = DxgError::from(*error).failure();
+
+                // CAST: the same bits.
+                failure.unwrap_or(0) as u32
+            }),
+            ..action
+        });
+        answer
+    }
+
+    /// Leaves something to a worker.
+    fn enqueue(self: &Arc<Self>, request: Request, batch: u64) -> DxgResult<Arc<Job>> {
+        let object = request.object();
+        let operation = request.operation();
+        let job = pin_arc(
+            pin_init!(Job {
+                all: self.clone(),
+                request,
+                batch,
+                group: MemoryGroup::of_caller(),
+                failure: Atomic::new(0),
+                done <- Arrivals::new(),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        let lane = match &job.request {
+            Request::Update(..) => &self.updates,
+            Request::Create(..) | Request::Reclaim(_) => &self.makes,
+        };
+
+        self.log.write(|| Action {
+            kind: Kind::Queue,
+            operation,
+            batch,
+            object,
+            ..Action::default()
+        });
+        lane.enqueue(next_id(), job.clone())?;
+        Ok(job)
+    }
+
+    /// The same, and returns when it is done.
+    ///
+    /// Context: may sleep. The worker needs no lock that the caller holds.
+    fn ask(self: &Arc<Self>, request: Request, batch: u64) -> KmdResult {
+        let job = self
+            .enqueue(request, batch)
+            .map_err(|_| KmdError::NoMemory)?;
+
+        job.done.wait_until(1);
+        match job.failure.load(Acquire) {
+            0 => Ok(()),
+            failure if Some(failure) == Status::INVALID_PARAMETER.failure() => {
+                Err(KmdError::InvalidParameter)
+            }
+            failure if Some(failure) == Status::DEVICE_REMOVED.failure() => {
+                Err(KmdError::DeviceRemoved)
+            }
+            _ => Err(KmdError::NoMemory),
+        }
+    }
+
+    /// Memory for one, in the best of its segments that has room.
+    fn take(&self, id: u64, args: &CreateContextAllocationArgs) -> DxgResult<ContextPages> {
+        let log = LogAbout::object(&self.log, id);
+        // CAST: bounded by `MAX_SIZE`.
+        let count = (args.size / PAGE) as usize;
+        let layout = Layout {
+            contiguous: args.accessed_physically,
+            alignment: args.alignment.into(),
+        };
+
+        for id in rules::check_create(args, self.places())? {
+            let taken = match self.segments.iter().find(|segment| segment.id == id) {
+                Some(segment) => ContextPages::local(segment, count, layout, &log)?,
+                None => Some(ContextPages::system(count, &log)?),
+            };
+
+            if let Some(pages) = taken {
+                return Ok(pages);
+            }
+        }
+        Err(Status::NO_MEMORY.into())
+    }
+
+    /// Where allocations may be.
+    fn places(&self) -> Segments {
+        let bit = |id: u32| 1_u32.checked_shl(id).unwrap_or(0);
+
+        Segments {
+            memory: self
+                .segments
+                .iter()
+                .fold(0, |all, segment| all | bit(segment.id)),
+            aperture: bit(self.aperture),
+        }
+    }
+
+    fn create_now(
+        &self,
+        batch: u64,
+        id: u64,
+        args: &CreateContextAllocationArgs,
+        space: &Arc<AddressSpace>,
+    ) -> DxgResult {
+        let pages = self.take(id, args)?;
+        // There is a first page.
+        let offset = pages.source().device_address(0).unwrap_or(0);
+        let init = Change::Init(args.driver, (pages.segment(), offset));
+        let to = (pages.segment(), pages.source());
+
+        if !self.engine.change(batch, id, to, init) {
+            return Err(Status::DEVICE_REMOVED.into());
+        }
+
+        let allocation = ContextAllocation {
+            id,
+            args: *args,
+            pages: Arc::new(pages, GFP_KERNEL_ACCOUNT)?,
+            space: space.clone(),
+        };
+        let node = tree_node(id, Arc::new(allocation, GFP_KERNEL_ACCOUNT)?)?;
+        // Ids are different.
+        let _nothing = self.state.lock().allocations.insert(node);
+
+        Ok(())
+    }
+
+    fn update_now(&self, batch: u64, allocation: &ContextAllocation, data: &[u8]) -> DxgResult {
+        let pages = &allocation.pages;
+        let to = (pages.segment(), pages.source());
+
+        if !self
+            .engine
+            .change(batch, allocation.id, to, Change::Update(data))
+        {
+            return Err(Status::DEVICE_REMOVED.into());
+        }
+        Ok(())
+    }
+
+    /// Its contexts are off the engines for a moment, unless they are gone.
+    fn reclaim(&self, allocation: &ContextAllocation) {
+        if self.space_of(allocation.args.used_by).is_some() {
+            allocation.space.while_stopped(&mut || {});
+        }
+        allocation.end();
+    }
+
+    fn run_job(&self, job: &Job) {
+        let batch = job.batch;
+        let done = job.group.charge(|| match &job.request {
+            Request::Create(id, args, space) => self.create_now(batch, *id, args, space),
+            Request::Update(allocation, data) => self.update_now(batch, allocation, data),
+            Request::Reclaim(allocation) => {
+                self.reclaim(allocation);
+                Ok(())
+            }
+        });
+
+        if let Err(error) = done {
+            let failure = error.failure().or(Status::NO_MEMORY.failure());
+
+            job.failure.store(failure.unwrap_or(-1), Relaxed);
+        }
+        job.done.arrive();
+    }
+}
+
+impl Request {
+    fn object(&self) -> u64 {
+        match self {
+            Self::Create(id, ..) => *id,
+            Self::Update(allocation, _) | Self::Reclaim(allocation) => allocation.id,
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        match self {
+            Self::Create(..) => Operation::CreateContextAllocation,
+            Self::Update(..) => Operation::UpdateContextAllocation,
+            Self::Reclaim(_) => Operation::DestroyContextAllocation,
+        }
+    }
+}
+
+/// The number of a context or a device.
+fn id_of(used_by: UsedBy) -> u64 {
+    match used_by {
+        UsedBy::Context(id) => id.0,
+        UsedBy::Device(id) => id.0,
+    }
+}
+
+impl Queued for Job {
+    fn run(&self) {
+        self.all.run_job(self);
+    }
+}
+
+/// What the KMD is given for the callbacks.
+impl ContextMemory for Arc<ContextAllocations> {
+    fn create(&self, args: &CreateContextAllocationArgs) -> KmdResult<ContextAllocationId> {
+        let id = next_id();
+        let action = Action {
+            operation: Operation::CreateContextAllocation,
+            object: id,
+            size: args.size,
+            segment: args.preferred_segment,
+            ..Action::default()
+        };
+
+        self.answer(
+            action,
+            |batch| {
+                let space = self
+                    .space_of(args.used_by)
+                    .ok_or(KmdError::InvalidParameter)?;
+
+                if rules::check_create(args, self.places()).is_err() {
+                    return Err(KmdError::InvalidParameter);
+                }
+                self.ask(Request::Create(id, *args, space), batch)?;
+                Ok(ContextAllocationId(id))
+            },
+            |_| 0,
+        )
+    }
+
+    fn map(
+        &self,
+        allocation: ContextAllocationId,
+        args: &MapContextAllocationArgs,
+    ) -> KmdResult<u64> {
+        let action = Action {
+            operation: Operation::MapContextAllocation,
+            object: allocation.0,
+            start: args.offset,
+            count: args.pages,
+            ..Action::default()
+        };
+
+        self.answer(
+            action,
+            |_| {
+                let found = self.find(allocation)?;
+
+                let map = rules::check_map(&found.args, args, found.space.clients)
+                    .map_err(|_| KmdError::InvalidParameter)?;
+
+                found.map(&map)
+            },
+            |address| *address,
+        )
+    }
+
+    fn update(&self, allocation: ContextAllocationId, private_data: &[u8]) -> KmdResult {
+        let action = Action {
+            operation: Operation::UpdateContextAllocation,
+            object: allocation.0,
+            // CAST: a usize fits 64 bits.
+            count: private_data.len() as u64,
+            pattern: rules::checksum(private_data),
+            ..Action::default()
+        };
+
+        self.answer(
+            action,
+            |batch| {
+                if private_data.len() > MAX_PRIVATE_DATA {
+                    return Err(KmdError::InvalidParameter);
+                }
+
+                let found = self.find(allocation)?;
+                let mut data = KVVec::new();
+
+                data.extend_from_slice(private_data, GFP_KERNEL_ACCOUNT)
+                    .map_err(|_| KmdError::NoMemory)?;
+                self.ask(Request::Update(found, data), batch)
+            },
+            |()| 0,
+        )
+    }
+
+    fn destroy(&self, allocation: ContextAllocationId) -> KmdResult {
+        let action = Action {
+            operation: Operation::DestroyContextAllocation,
+            object: allocation.0,
+            ..Action::default()
+        };
+
+        self.answer(
+            action,
+            |batch| {
+                let found = self.find(allocation)?;
+                // It is reclaimed with its context, if there is no memory to do it before.
+                let _job = self
+                    .enqueue(Request::Reclaim(found), batch)
+                    .map_err(|_| KmdError::NoMemory)?;
+                let node = self.state.lock().allocations.remove_node(&allocation.0);
+
+                drop(node);
+                Ok(())
+            },
+            |()| 0,
+        )
+    }
+}
+
+impl MadeFor for ContextAllocations {
+    fn end_user(&self, id: u64) {
+        let node = self.state.lock().users.remove_node(&id);
+
+        drop(node);
+        while let Some(allocation) = self.take_left(id) {
+            if !self.has_ended.load(Acquire) {
+                pr_warn!("the driver has left a context allocation of {id} behind\n");
+            }
+            allocation.end();
+        }
+    }
+}

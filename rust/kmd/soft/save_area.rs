@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The save area of a context: memory of its own that the adapter keeps for it (MEM-82). It says
+//! where the page tables of the context begin, so that it is the documented case of an update when
+//! they move (MEM-89).
+//!
+//! ```text
+//! dword 0     MAGIC, from InitContextResource on
+//! dword 1     how many updates there were, modulo 2^32
+//! dword 2, 3  physical address of the root
+//! dword 4     entries of the root
+//! dword 5     0
+//! ```
+
+use super::paging_buffer::write;
+use crate::ddi::paging::{
+    Built,
+    InitContextResource,
+    PagingBuffer,
+    UpdateContextAllocation, //
+};
+
+/// Bytes of a save area.
+pub const SIZE: u64 = 64 << 10;
+
+/// The first dword of each: "DXGS".
+pub const MAGIC: u32 = 0x5347_5844;
+
+/// Bytes of the private data of an update: all behind the first dword.
+pub const UPDATE_SIZE: usize = 20;
+
+/// The private data of the update with this number, when page tables begin there.
+pub fn update_of(number: u32, table: u64, entries: u32) -> [u8; UPDATE_SIZE] {
+    let mut bytes = [0; UPDATE_SIZE];
+    // CAST: the halves are meant.
+    let words = [number, table as u32, (table >> 32) as u32, entries, 0];
+
+    for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+/// InitContextResource.
+pub fn init(init: &InitContextResource, buffer: &mut PagingBuffer) -> Built {
+    write(buffer, init.destination, &MAGIC.to_le_bytes())
+}
+
+/// UpdateContextAllocation: its data go behind the first dword.
+pub fn update(update: &UpdateContextAllocation<'_>, buffer: &mut PagingBuffer) -> Built {
+    write(
+        buffer,
+        update.destination.saturating_add(4),
+        update.private_data,
+    )
+}
