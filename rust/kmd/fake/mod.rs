@@ -131,7 +131,6 @@ use native_fences::NativeFences;
 
 pub use behaviour::{
     allocation_data,
-    Ask,
     Behaviour,
     Pause,
     IN_LOCAL,

@@ -14,6 +14,8 @@ mod t_adapters;
 mod t_attach_drivers;
 #[path = "bin/t-bounds/main.rs"]
 mod t_bounds;
+#[path = "bin/t-context-allocations/main.rs"]
+mod t_context_allocations;
 #[path = "bin/t-cpu-border.rs"]
 mod t_cpu_border;
 #[path = "bin/t-cpu-events/main.rs"]
@@ -126,13 +128,14 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 59] = [
+const PROGRAMS: [(&str, fn()); 60] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
     ("t-adapters", t_adapters::main),
     ("t-attach-drivers", t_attach_drivers::main),
     ("t-bounds", t_bounds::main),
+    ("t-context-allocations", t_context_allocations::main),
     ("t-cpu-border", t_cpu_border::main),
     ("t-cpu-events", t_cpu_events::main),
     ("t-crate", t_crate::main),

@@ -28,7 +28,7 @@ const GOOD: CreateContextAllocationArgs = CreateContextAllocationArgs {
     used_by: UsedBy::Context(ContextId(1)),
     size: 4 * PAGE,
     alignment: 4096,
-    supported_segments: 1 << 1 | 1 << 2,
+    supported_segments: (1 << 1) | (1 << 2),
     preferred_segment: 2,
     accessed_physically: false,
     protected: false,
@@ -180,11 +180,11 @@ proptest! {
             let mut rest = buffer.written();
             prop_assert!(!rest.is_empty() && rest.len() <= room);
             while let [header, control, low, high, more @ ..] = rest {
-                prop_assert_eq!((header >> 30, header >> 8 & 0xff), (3, 0x37));
+                prop_assert_eq!((header >> 30, (header >> 8) & 0xff), (3, 0x37));
                 prop_assert_eq!(*control, 5 << 8);
-                let at = u64::from(*low) | u64::from(*high) << 32;
+                let at = u64::from(*low) | (u64::from(*high) << 32);
                 prop_assert_eq!(at, destination + memory.len() as u64 * 4);
-                let (data, next) = more.split_at((header >> 16 & 0x3fff) as usize - 2);
+                let (data, next) = more.split_at(((header >> 16) & 0x3fff) as usize - 2);
                 prop_assert!(!data.is_empty());
                 memory.extend_from_slice(data);
                 rest = next;

@@ -10,14 +10,14 @@ use selftests::{ensure, ensure_eq, Suite, TestResult};
 use log::{Log, Record};
 use traces::resident;
 
-mod engine;
+pub(crate) mod engine;
 mod events;
 mod held;
-mod log;
+pub(crate) mod log;
 mod others;
 mod root;
 mod switches;
-mod traces;
+pub(crate) mod traces;
 
 pub(crate) fn main() {
     let suite = Suite::new("paging")
