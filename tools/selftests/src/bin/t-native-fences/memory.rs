@@ -374,6 +374,10 @@ fn moved((values_in, system, profile, large): (&str, &str, &str, &str)) -> TestR
         for fence in &scene.intra {
             counts_on(&scene.gpu, fence, count + 1..count + 9)?;
         }
+        // What the other one had ends a moment later. The next fences shall have room.
+        eventually("the memory of the other one is free", || {
+            pages(&device).is_ok_and(|(all, own)| all == own)
+        })?;
     }
     child.join()?;
     adapter.remove()
