@@ -8,7 +8,7 @@
 //! SetRootPageTable, which may update: that waits for the paging node alone.
 //!
 //! ```text
-//! KMD ── callback ── Job ──> Lane ── PagingEngine ── BuildPagingBuffer ── paging node
+//! KMD ── callback ── Job ──> OrderedWorker ── PagingEngine ── BuildPagingBuffer ── paging node
 //! ```
 //!
 //! LOCK: `state` is a mutex, a leaf but for memory. Nothing is dropped under it. Who waits for an
@@ -18,10 +18,6 @@
 use super::{
     address_space::AddressSpace,
     context_allocation::ContextAllocation,
-    context_lane::{
-        Lane,
-        Queued, //
-    },
     context_pages::ContextPages,
     context_user::{
         ContextUser,
@@ -79,11 +75,14 @@ use crate::{
         },
         mem::blocks::Layout,
         task::memory_group::MemoryGroup,
-        wait_queue::Arrivals, //
+        wait_queue::Arrivals,
+        work::OrderedWorker, //
     }, //
 };
 use kernel::{
+    impl_has_work,
     new_mutex,
+    new_work,
     prelude::*,
     rbtree::RBTree,
     sync::{
@@ -96,6 +95,10 @@ use kernel::{
         },
         Arc,
         Mutex, //
+    },
+    workqueue::{
+        Work,
+        WorkItem, //
     }, //
 };
 
@@ -122,12 +125,38 @@ struct Job {
     failure: Atomic<i32>,
     #[pin]
     done: Arrivals,
+    #[pin]
+    work: Work<Job>,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for Job { self.work }
+}
+
+impl WorkItem for Job {
+    type Pointer = Arc<Self>;
+
+    fn run(job: Arc<Self>) {
+        job.all.run_job(&job);
+    }
 }
 
 struct State {
     /// Contexts and devices of clients, by their ids.
     users: RBTree<u64, (UsedBy, Arc<AddressSpace>)>,
     allocations: RBTree<u64, Arc<ContextAllocation>>,
+    /// The ids of those, each behind the id of its context or device.
+    of_users: RBTree<(u64, u64), ()>,
+}
+
+impl State {
+    /// The first allocation of a context or device.
+    fn first_of(&self, user: u64) -> Option<u64> {
+        let found = self.of_users.cursor_lower_bound(&(user, 0))?;
+        let (owner, id) = *found.current().0;
+
+        (owner == user).then_some(id)
+    }
 }
 
 /// The context allocations of an adapter.
@@ -143,8 +172,8 @@ pub(in crate::dxgk) struct ContextAllocations {
     #[pin]
     state: Mutex<State>,
     /// Takes and frees memory.
-    makes: Arc<Lane>,
-    updates: Arc<Lane>,
+    makes: OrderedWorker,
+    updates: OrderedWorker,
 }
 
 impl ContextAllocations {
@@ -161,8 +190,8 @@ impl ContextAllocations {
             segments.push(segment.clone(), GFP_KERNEL)?;
         }
 
-        let makes = Lane::new(c"dxg-context")?;
-        let updates = Lane::new(c"dxg-update")?;
+        let makes = OrderedWorker::start(c"dxg-context")?;
+        let updates = OrderedWorker::start(c"dxg-update")?;
 
         Ok(pin_arc(
             pin_init!(Self {
@@ -175,6 +204,7 @@ impl ContextAllocations {
                     State {
                         users: RBTree::new(),
                         allocations: RBTree::new(),
+                        of_users: RBTree::new(),
                     },
                     "ContextAllocations::state"
                 ),
@@ -227,15 +257,19 @@ impl ContextAllocations {
 
     /// Takes out an allocation that the KMD has left behind.
     fn take_left(&self, user: u64) -> Option<Arc<ContextAllocation>> {
+        let left = self.state.lock().first_of(user)?;
+
+        self.take_out(user, left)
+    }
+
+    /// Takes out this allocation of a context or device. Nobody finds it any more.
+    fn take_out(&self, user: u64, id: u64) -> Option<Arc<ContextAllocation>> {
         let mut state = self.state.lock();
-        let left = state
-            .allocations
-            .iter()
-            .find(|(_, allocation)| id_of(allocation.args.used_by) == user)
-            .map(|(id, _)| *id)?;
-        let node = state.allocations.remove_node(&left);
+        let node = state.allocations.remove_node(&id);
+        let of_user = state.of_users.remove_node(&(user, id));
 
         drop(state);
+        drop(of_user);
         node.map(|node| node.to_key_value().1)
     }
 
@@ -284,10 +318,11 @@ impl ContextAllocations {
                 group: MemoryGroup::of_caller(),
                 failure: Atomic::new(0),
                 done <- Arrivals::new(),
+                work <- new_work!("Job::work"),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
-        let lane = match &job.request {
+        let worker = match &job.request {
             Request::Update(..) => &self.updates,
             Request::Create(..) | Request::Reclaim(_) => &self.makes,
         };
@@ -299,7 +334,7 @@ impl ContextAllocations {
             object,
             ..Action::default()
         });
-        lane.enqueue(next_id(), job.clone())?;
+        worker.enqueue(job.clone());
         Ok(job)
     }
 
@@ -383,9 +418,14 @@ impl ContextAllocations {
             pages: Arc::new(pages, GFP_KERNEL_ACCOUNT)?,
             space: space.clone(),
         };
+        let of_user = tree_node((id_of(args.used_by), id), ())?;
         let node = tree_node(id, Arc::new(allocation, GFP_KERNEL_ACCOUNT)?)?;
+        let mut state = self.state.lock();
         // Ids are different.
-        let _nothing = self.state.lock().allocations.insert(node);
+        let _nothing = (
+            state.allocations.insert(node),
+            state.of_users.insert(of_user),
+        );
 
         Ok(())
     }
@@ -453,12 +493,6 @@ fn id_of(used_by: UsedBy) -> u64 {
     match used_by {
         UsedBy::Context(id) => id.0,
         UsedBy::Device(id) => id.0,
-    }
-}
-
-impl Queued for Job {
-    fn run(&self) {
-        self.all.run_job(self);
     }
 }
 
@@ -557,13 +591,13 @@ impl ContextMemory for Arc<ContextAllocations> {
             action,
             |batch| {
                 let found = self.find(allocation)?;
+                let user = id_of(found.args.used_by);
                 // It is reclaimed with its context, if there is no memory to do it before.
                 let _job = self
                     .enqueue(Request::Reclaim(found), batch)
                     .map_err(|_| KmdError::NoMemory)?;
-                let node = self.state.lock().allocations.remove_node(&allocation.0);
 
-                drop(node);
+                drop(self.take_out(user, allocation.0));
                 Ok(())
             },
             |()| 0,

@@ -23,7 +23,6 @@ pub(in crate::dxgk) mod all_contexts;
 mod aperture;
 mod context_allocation;
 pub(in crate::dxgk) mod context_allocations;
-mod context_lane;
 mod context_pages;
 pub(in crate::dxgk) mod context_user;
 pub(in crate::dxgk) mod contexts;
