@@ -9,6 +9,7 @@ use selftests::{ensure, ensure_eq, Suite, TestResult};
 use crate::t_paging::log::{Log, Record};
 
 mod clients;
+mod hangs;
 mod life;
 mod root;
 mod update;
@@ -24,7 +25,8 @@ const ROOT: &str = "DDI SetRootPageTable";
 
 pub(crate) fn main() {
     let suite = Suite::new("context-allocations");
-    root::tests(clients::tests(life::tests(update::tests(suite)))).run()
+    let suite = root::tests(clients::tests(life::tests(update::tests(suite))));
+    hangs::tests(suite).run()
 }
 
 /// An adapter whose contexts have save areas of this kind, and a client on it.
