@@ -22,14 +22,16 @@ const TICK: i64 = 20_000;
 
 /// How long a program may take until it is killed, which a slow machine only does more often, and
 /// then until it is dead.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_millis(500);
 const DEATH: Duration = Duration::from_secs(30);
 
 /// How a program ended.
 #[derive(PartialEq)]
 pub(crate) enum End {
-    /// By itself, or killed after a while.
+    /// By itself.
     Over,
+    /// It was killed after a while.
+    Killed,
     /// It does not die.
     Stuck,
 }
@@ -174,12 +176,14 @@ fn wait(pid: Pid) -> TestResult<End> {
             }
         }
     };
+    let mut end = End::Over;
     if !ends_within(PATIENCE)? {
+        end = End::Killed;
         pidfd_send_signal(&process, Signal::KILL)?;
         if !ends_within(scaled(DEATH))? {
             return Ok(End::Stuck);
         }
     }
     rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())?;
-    Ok(End::Over)
+    Ok(end)
 }

@@ -132,6 +132,7 @@ fn fuzz() -> TestResult {
         corpus: Vec::new(),
         dice: Dice::new(seed()),
         programs: 0,
+        killed: 0,
         calls: 0,
     };
     let began = Instant::now();
@@ -147,6 +148,7 @@ fn fuzz() -> TestResult {
             return Err(format!("{report}\n# {}", program.show(&lang)).into());
         }
         run.programs += 1;
+        run.killed += usize::from(outcome == End::Killed);
         run.calls += program.steps.len() * if program.is_double { 2 } else { 1 };
         if run.coverage.add(&kcov) {
             run.corpus.push(program);
@@ -166,6 +168,7 @@ struct Run {
     corpus: Vec<Program>,
     dice: Dice,
     programs: usize,
+    killed: usize,
     calls: usize,
 }
 
@@ -190,10 +193,11 @@ impl Run {
     fn show(&self, began: Instant) -> String {
         let points = std::env::var("OPENDXG_FUZZ_BLOCKS").unwrap_or_else(|_| "?".into());
         format!(
-            "{} s: {} programs, {} calls, {} of {points} blocks and {} edges of the module, \
-             {} programs kept, 0 reports",
+            "{} s: {} programs, {} of them killed, {} calls, {} of {points} blocks and {} edges \
+             of the module, {} programs kept, no report",
             began.elapsed().as_secs(),
             self.programs,
+            self.killed,
             self.calls,
             self.coverage.blocks.len(),
             self.coverage.edges.len(),
