@@ -21,7 +21,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .stress(
             "FEN-175 hand-overs from a timeline, none lost",
             Duration::from_secs(300),
-            Figure::new(100_000, 100_000),
+            Figure::new(10_000, 100_000),
             |figure| hand_overs(figure.rounds()),
         )
 }

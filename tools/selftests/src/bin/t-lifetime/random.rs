@@ -25,7 +25,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         suite.stress(
             format!("RES-84 RES-110 a random program against a model, seed {seed}"),
             limit,
-            Figure::new(5000, 10_000),
+            Figure::new(2_000, 10_000),
             move |figure| random(seed, figure.rounds()),
         )
     })

@@ -25,7 +25,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .stress(
             "FEN-161 FEN-175 hand-overs to a timeline and on to a fence, none lost",
             Duration::from_secs(300),
-            Figure::new(100_000, 100_000),
+            Figure::new(10_000, 100_000),
             |figure| hand_overs(figure.rounds()),
         )
 }
