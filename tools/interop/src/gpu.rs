@@ -10,9 +10,10 @@ use crate::failed;
 use crate::semaphore::Semaphore;
 
 /// What is needed of a driver.
-const EXTENSIONS: [&CStr; 3] = [
+const EXTENSIONS: [&CStr; 4] = [
     khr::external_memory_fd::NAME,
     khr::external_semaphore_fd::NAME,
+    khr::timeline_semaphore::NAME,
     ext::external_memory_dma_buf::NAME,
 ];
 
@@ -33,6 +34,8 @@ pub struct Gpu {
     pub memory_fd: khr::external_memory_fd::Device,
     /// Semaphores by descriptor.
     pub semaphore_fd: khr::external_semaphore_fd::Device,
+    /// Timeline semaphores.
+    pub timeline: khr::timeline_semaphore::Device,
     /// The queue, which can draw.
     pub queue: vk::Queue,
     pool: vk::CommandPool,
@@ -67,9 +70,13 @@ impl Gpu {
             .queue_family_index(family)
             .queue_priorities(&[1.0])];
         let names = EXTENSIONS.map(CStr::as_ptr);
+        // Who has the extension has the feature.
+        let mut timelines =
+            vk::PhysicalDeviceTimelineSemaphoreFeatures::default().timeline_semaphore(true);
         let info = vk::DeviceCreateInfo::default()
             .queue_create_infos(&queues)
-            .enabled_extension_names(&names);
+            .enabled_extension_names(&names)
+            .push_next(&mut timelines);
         // SAFETY: as above.
         let device = unsafe { instance.create_device(physical, &info, None) }
             .map_err(failed("vkCreateDevice"))?;
@@ -81,6 +88,7 @@ impl Gpu {
             unsafe { device.create_command_pool(&info, None) }.map_err(failed("command pool"))?;
         let memory_fd = khr::external_memory_fd::Device::new(&instance, &device);
         let semaphore_fd = khr::external_semaphore_fd::Device::new(&instance, &device);
+        let timeline = khr::timeline_semaphore::Device::new(&instance, &device);
         Ok(Self {
             _entry: entry,
             instance,
@@ -88,6 +96,7 @@ impl Gpu {
             device,
             memory_fd,
             semaphore_fd,
+            timeline,
             queue,
             pool,
         })

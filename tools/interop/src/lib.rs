@@ -7,6 +7,7 @@ pub mod gpu;
 pub mod imported;
 pub mod painter;
 pub mod semaphore;
+pub mod timeline;
 
 /// An error of Vulkan as a failure of a test.
 pub fn failed(what: &'static str) -> impl Fn(ash::vk::Result) -> selftests::Failure {
