@@ -11,7 +11,7 @@ SET ?= all
 LINT ?= 7.2 7.3
 # What a stress run does where the specification asks for a million rounds.
 ROUNDS ?= 1000000
-# The same for native fences, which have ten times as many.
+# The same for fences: native ones have ten times as many, a tenth are handed over.
 FENCE_ROUNDS ?= $(ROUNDS)
 # How long `make fuzz` runs.
 FUZZ_SECONDS ?= 60
@@ -91,6 +91,10 @@ test-interop: ## let other drivers use our memory: Mesa's lavapipe (make test-vm
 .PHONY: stress
 stress: ## run the stress tests as often and as long as the specification says, or with ROUNDS=1000 in part
 	@ROUNDS=$(ROUNDS) FENCE_ROUNDS=$(FENCE_ROUNDS) tools/env/test $(KERNEL) stress
+
+.PHONY: kills
+kills: ## kill clients at any moment beside one that is measured, a million of them or ROUNDS
+	@ROUNDS=$(ROUNDS) tools/env/test $(KERNEL) kills
 
 .PHONY: nightly
 nightly: ## run everything on everything: all kernels, stress, Miri, mutants, longer loom (many hours)
