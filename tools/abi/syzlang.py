@@ -79,6 +79,17 @@ EXCEPTIONS = {
     ("d3dkmt_opensyncobjectfromsyncfile", "sync_file_handle"): "dxg_nt",
     ("d3dkmt_waitsyncfile", "sync_file_handle"): "dxg_nt",
     ("dxg_unicode_string", "Length"): "bytesize[Buffer, int16]",
+    # The array that these are about is in a union.
+    ("D3DKMT_CREATEALLOCATION", "NumAllocations"): "int32[0x1:0x3]",
+    ("D3DKMT_OPENRESOURCE", "NumAllocations"): "int32[0x1:0x3]",
+    # What the software adapter takes.
+    ("D3DDDI_ALLOCATIONINFO2", "pPrivateDriverData"): "ptr64[inout, array[opendxg_allocation_data]]",
+    ("D3DDDI_ALLOCATIONINFO2", "PrivateDriverDataSize"): "bytesize[pPrivateDriverData, int32]",
+    ("opendxg_allocation_data", "magic"): "const[0x41475844, int32]",
+    ("opendxg_allocation_data", "version"): "const[0x1, int32]",
+    ("opendxg_allocation_data", "size"): "int64[0x1000:0x10000, 0x1000]",
+    ("opendxg_allocation_data", "pitch"): "int64",
+    ("opendxg_allocation_data", "flags"): "int32[0x0:0x7]",
 }
 
 INTEGERS = {"__u8": 1, "__u16": 2, "__u32": 4, "__s32": 4, "__u64": 8, "__aligned_u64": 8, "__s64": 8,
@@ -219,6 +230,8 @@ class Writer:
         """A type with these members."""
         lines, claimed = [], self.lengths(parts, said)
         for number, part in enumerate(parts):
+            if "never the ioctl" in said.get(part.name, ""):
+                continue
             if part.arms:
                 inner = f"{name}_{part.name or f'u{number}'}"
                 self.types[inner] = None
@@ -257,6 +270,8 @@ class Writer:
         """The type of a member, and its direction where it has one of its own."""
         way = {"[in]": "in", "[out]": "out", "[in,out]": "inout"}.get(said.split(" ")[0], "")
         kind = EXCEPTIONS.get((owner, part.name)) or self.kind(owner, part, said, way, claimed)
+        if (of := re.search(r"array\[(\w+)\]", kind)) and of[1] in self.headers.structs:
+            self.struct(of[1])
         if part.count:
             kind = f"array[{kind}, {self.number(part.count)}]"
         if kind.startswith("ptr64") and way == "out":

@@ -15,7 +15,7 @@ pub(crate) type Kind = usize;
 #[derive(Clone)]
 pub(crate) enum Type {
     /// A number, in a range if it has one.
-    Int(usize, Option<(u64, u64)>),
+    Int(usize, Option<Range>),
     /// Always this.
     Const(u64, usize),
     /// Some of these bits, or one of these values.
@@ -30,6 +30,14 @@ pub(crate) enum Type {
     Array(Box<Type>, Option<usize>),
     /// A struct or a union.
     Body(usize),
+}
+
+/// The numbers from one to another, in steps.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    pub(crate) least: u64,
+    pub(crate) most: u64,
+    pub(crate) step: u64,
 }
 
 /// A member.
@@ -284,7 +292,11 @@ impl Lang {
             _ if word.starts_with("int") => {
                 let range = options.first().and_then(|text| text.split_once(':'));
                 let range = match range {
-                    Some((least, most)) => Some((number(least)?, number(most)?)),
+                    Some((least, most)) => Some(Range {
+                        least: number(least)?,
+                        most: number(most)?,
+                        step: options.get(1).map_or(Ok(1), |text| number(text))?,
+                    }),
                     None => None,
                 };
                 Type::Int(bytes(word)?, range)

@@ -7,7 +7,7 @@ use rustix::mm::{mmap_anonymous, mprotect, MapFlags, MprotectFlags, ProtFlags};
 use selftests::TestResult;
 
 use super::choices::Choices;
-use super::lang::{Kind, Lang, Type};
+use super::lang::{Kind, Lang, Range, Type};
 
 /// Bytes of memory for one call. Behind them is a page that nobody may touch.
 const SIZE: usize = 1 << 16;
@@ -318,10 +318,11 @@ fn length(size: usize, choices: &mut Choices<'_>) -> usize {
     }
 }
 
-fn integer(range: Option<(u64, u64)>, choices: &mut Choices<'_>) -> u64 {
-    if let Some((least, most)) = range {
+fn integer(range: Option<Range>, choices: &mut Choices<'_>) -> u64 {
+    if let Some(Range { least, most, step }) = range {
         if !choices.rarely(16) {
-            return least + choices.below((most - least + 1) as usize) as u64;
+            let count = (most - least) / step + 1;
+            return least + step * choices.below(count as usize) as u64;
         }
     }
     match choices.byte() {
