@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clients that are killed at any moment, beside one that waits and signals all the time.
+//! Clients that are killed at any moment, beside one that waits and signals all the time. How long
+//! that one takes is compared with what it takes beside processes that only compute.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -19,11 +20,17 @@ use super::value::Arena;
 /// So many run at the same time.
 const AT_ONCE: usize = 4;
 
+/// So many may be dying: their ends overlap.
+const DYING: usize = 12;
+
 /// A client is killed after at most so many microseconds.
 const LIFE: u32 = 4000;
 
-/// How long the other client is measured while nobody is killed.
+/// How long the other client is measured while nobody else is there.
 const QUIET: Duration = Duration::from_secs(2);
+
+/// So many processes that only compute are killed, at most.
+const COMPUTING: u32 = 1000;
 
 /// Adds the test.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -39,38 +46,82 @@ fn kills(count: u32) -> TestResult {
     let _adapters = super::adapters()?;
     let lang = Lang::read()?;
     let mut arenas = [Arena::new()?, Arena::new()?];
-    let mut dice = Dice::new(seed());
+    let seed = seed();
+    let (mut dice, mut programs) = (Dice::new(seed), Dice::new(seed));
     let times = Times::new()?;
     let other = Child::spawn(|| times.measure())?;
     std::thread::sleep(QUIET);
-    eventually("the other client begins", || times.count(Phase::Quiet) > 0)?;
-    times.begin(Phase::Busy);
-    let mut clients = VecDeque::new();
+    times.is_going_on(Phase::Alone)?;
+
+    times.begin(Phase::Computing);
+    let computing = count.min(COMPUTING);
+    crowd(computing, &mut dice, || Child::spawn(compute))?;
+    times.is_going_on(Phase::Computing)?;
+
+    times.begin(Phase::Clients);
+    let began = Instant::now();
+    crowd(count, &mut dice, || {
+        let program = Program::new(&lang, &mut programs);
+        Child::spawn(|| inside(&lang, &program, None, &mut arenas))
+    })?;
+    let took = began.elapsed();
+    times.is_going_on(Phase::Clients)?;
+
+    println!("# another client, signal and wait by two threads, ns");
+    println!("# alone: {}", times.show(Phase::Alone));
+    println!(
+        "# while {computing} processes that compute are killed: {}",
+        times.show(Phase::Computing)
+    );
+    println!(
+        "# while {count} clients are killed, in {took:.0?}: {}",
+        times.show(Phase::Clients)
+    );
+    other.kill()
+}
+
+/// Makes so many processes, a few at a time, and kills each of them soon.
+fn crowd(count: u32, dice: &mut Dice, mut spawn: impl FnMut() -> TestResult<Child>) -> TestResult {
+    let (mut processes, mut dying) = (VecDeque::new(), VecDeque::new());
     for _ in 0..count {
-        let program = Program::new(&lang, &mut dice);
-        let client = Child::spawn(|| inside(&lang, &program, None, &mut arenas))?;
-        clients.push_back(client);
-        if clients.len() < AT_ONCE {
+        processes.push_back(spawn()?);
+        if processes.len() < AT_ONCE {
             continue;
         }
         std::thread::sleep(Duration::from_micros(dice.below(LIFE).into()));
         // The oldest one, or any: one that has ended already is not killed.
         let which = dice.below(AT_ONCE as u32) as usize;
-        drop(clients.swap_remove_back(which));
+        if let Some(process) = processes.swap_remove_back(which) {
+            process.signal(libc::SIGKILL)?;
+            dying.push_back(process);
+        }
+        if dying.len() > DYING {
+            // Waits for its end.
+            drop(dying.pop_front());
+        }
     }
-    clients.clear();
-    eventually("the other client goes on", || times.count(Phase::Busy) > 0)?;
-    println!("# another client, signal and wait by two threads, ns");
-    println!("# alone:                {}", times.show(Phase::Quiet));
-    println!("# while {count} are killed: {}", times.show(Phase::Busy));
-    other.kill()
+    Ok(())
 }
 
-/// What is measured.
+/// As much work for a processor as a client is, without calls.
+fn compute() -> TestResult {
+    let end = Instant::now() + Duration::from_micros(LIFE.into());
+    while Instant::now() < end {
+        core::hint::spin_loop();
+    }
+    Ok(())
+}
+
+/// What there is beside the client that is measured.
 #[derive(Clone, Copy)]
 enum Phase {
-    Quiet,
-    Busy,
+    Alone,
+    Computing,
+    Clients,
+}
+
+impl Phase {
+    const COUNT: usize = 3;
 }
 
 /// Slots for times: eight for each power of two.
@@ -82,7 +133,7 @@ struct Times(Region);
 
 impl Times {
     fn new() -> TestResult<Self> {
-        Ok(Self(Region::shared(4 * (1 + 2 * SLOTS))?))
+        Ok(Self(Region::shared(4 * (1 + Phase::COUNT * SLOTS))?))
     }
 
     fn begin(&self, phase: Phase) {
@@ -122,8 +173,11 @@ impl Times {
         core::array::from_fn(|slot| self.0.word(Self::place(phase as u32, slot)).into())
     }
 
-    fn count(&self, phase: Phase) -> u64 {
-        self.counts(phase).iter().sum()
+    /// Demands that something is measured.
+    fn is_going_on(&self, phase: Phase) -> TestResult {
+        eventually("the other client goes on", || {
+            self.counts(phase).iter().any(|&count| count > 0)
+        })
     }
 
     /// Half, 99 % and all of the times are at most so long.
