@@ -187,6 +187,162 @@ static int test_nt_fence(void)
 	return 0;
 }
 
+/* Makes a keyed mutex that a global handle leads to, with key 0xffffffff00000001. */
+static int create_mutex(D3DKMT_CREATEKEYEDMUTEX2 *create)
+{
+	create->InitialValue = 0xffffffff00000001ULL;
+	REQUIRE_CALL(DXG_IOCTL_CREATEKEYEDMUTEX2, create);
+	REQUIRE(create->hKeyedMutex && create->hSharedHandle);
+	return 0;
+}
+
+static int test_keyed_mutex(void)
+{
+	D3DKMT_CREATEKEYEDMUTEX2 create = { 0 };
+	D3DKMT_OPENKEYEDMUTEX2 open = { 0 };
+	D3DKMT_ACQUIREKEYEDMUTEX2 acquire = { 0 };
+	D3DKMT_RELEASEKEYEDMUTEX2 release = { .FenceValue = 0x8000000000000005ULL };
+	D3DKMT_DESTROYKEYEDMUTEX destroy;
+	__s64 none = 0;
+
+	if (create_mutex(&create))
+		return -1;
+	open.hSharedHandle = create.hSharedHandle;
+	REQUIRE_CALL(DXG_IOCTL_OPENKEYEDMUTEX2, &open);
+	acquire.hKeyedMutex = release.hKeyedMutex = open.hKeyedMutex;
+	acquire.pTimeout = ADDRESS(&none);
+	/* Half of the key is not the key. */
+	acquire.Key = 1;
+	REQUIRE_EQUAL(CALL(DXG_EXACT(DXG_IOCTL_ACQUIREKEYEDMUTEX2), &acquire), STATUS_TIMEOUT);
+	acquire.Key = create.InitialValue;
+	REQUIRE_CALL(DXG_EXACT(DXG_IOCTL_ACQUIREKEYEDMUTEX2), &acquire);
+	release.Key = 1ULL << 32;
+	REQUIRE_CALL(DXG_IOCTL_RELEASEKEYEDMUTEX2, &release);
+	acquire.hKeyedMutex = release.hKeyedMutex = create.hKeyedMutex;
+	acquire.Key = release.Key;
+	REQUIRE_CALL(DXG_EXACT(DXG_IOCTL_ACQUIREKEYEDMUTEX2), &acquire);
+	REQUIRE_EQUAL(acquire.FenceValue, 0x8000000000000005ULL);
+	REQUIRE_CALL(DXG_IOCTL_RELEASEKEYEDMUTEX2, &release);
+	destroy.hKeyedMutex = open.hKeyedMutex;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYKEYEDMUTEX, &destroy);
+	destroy.hKeyedMutex = create.hKeyedMutex;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYKEYEDMUTEX, &destroy);
+	return 0;
+}
+
+static int test_info(void)
+{
+	D3DKMT_CREATEKEYEDMUTEX2 create = { 0 };
+	D3DKMT_DESTROYKEYEDMUTEX destroy;
+	struct opendxg_info_item item = { .key = { 1, 2, 3 }, .schema = 1, .size = 6 };
+	struct opendxg_set_info set = { .handle_type = OPENDXG_HANDLE_LOCAL, .item_count = 1 };
+	struct opendxg_get_info get = { .handle_type = OPENDXG_HANDLE_LOCAL, .max_schema = 9 };
+	int event = eventfd(7, EFD_CLOEXEC);
+	char bytes[8] = { 0 };
+	__u64 count = 0;
+
+	if (create_mutex(&create))
+		return -1;
+	item.data = ADDRESS("hello");
+	item.flags = OPENDXG_INFO_ATTACH_FD;
+	item.fd = event;
+	set.handle = get.handle = create.hKeyedMutex;
+	set.items = ADDRESS(&item);
+	REQUIRE_CALL(DXG_IOCTL_SET_INFO, &set);
+	close(event);
+	memcpy(get.key, item.key, sizeof(get.key));
+	get.data = ADDRESS(bytes);
+	get.size = sizeof(bytes);
+	get.flags = OPENDXG_GET_FD;
+	REQUIRE_CALL(DXG_IOCTL_GET_INFO, &get);
+	REQUIRE(get.size == 6 && get.schema == 1 && !strcmp(bytes, "hello"));
+	REQUIRE_EQUAL(get.generation, set.generation);
+	REQUIRE(read(get.fd, &count, 8) == 8 && count == 7);
+	close(get.fd);
+	destroy.hKeyedMutex = create.hKeyedMutex;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYKEYEDMUTEX, &destroy);
+	return 0;
+}
+
+static int test_global_handle(void)
+{
+	struct opendxg_allocation_data opened = { 0 }, data = {
+		.magic = OPENDXG_ALLOCATION_MAGIC,
+		.version = 1,
+		.size = 8192,
+	};
+	D3DDDI_ALLOCATIONINFO2 info = { .PrivateDriverDataSize = sizeof(data) };
+	D3DKMT_CREATEALLOCATION create = { .hDevice = device, .NumAllocations = 1 };
+	D3DKMT_QUERYRESOURCEINFO query = { .hDevice = device };
+	D3DDDI_OPENALLOCATIONINFO2 found = { 0 };
+	D3DKMT_OPENRESOURCE open = { .hDevice = device, .NumAllocations = 1 };
+	D3DKMT_DESTROYALLOCATION2 destroy = { .hDevice = device };
+
+	info.pPrivateDriverData = ADDRESS(&data);
+	create.pAllocationInfo2 = ADDRESS(&info);
+	create.Flags = D3DKMT_CREATEALLOCATIONFLAGS_CreateResource |
+		       D3DKMT_CREATEALLOCATIONFLAGS_CreateShared;
+	REQUIRE_CALL(DXG_IOCTL_CREATEALLOCATION, &create);
+	REQUIRE(create.hGlobalShare);
+	query.hGlobalShare = open.hGlobalShare = create.hGlobalShare;
+	REQUIRE_CALL(DXG_IOCTL_QUERYRESOURCEINFO, &query);
+	REQUIRE_EQUAL(query.NumAllocations, 1);
+	REQUIRE_EQUAL(query.TotalPrivateDriverDataSize, sizeof(data));
+	open.pOpenAllocationInfo2 = ADDRESS(&found);
+	open.pTotalPrivateDriverDataBuffer = ADDRESS(&opened);
+	open.TotalPrivateDriverDataBufferSize = sizeof(opened);
+	REQUIRE_CALL(DXG_IOCTL_OPENRESOURCE, &open);
+	REQUIRE(open.hResource && open.hResource != create.hResource && found.hAllocation);
+	REQUIRE_EQUAL(found.pPrivateDriverData, ADDRESS(&opened));
+	REQUIRE_EQUAL(opened.size, 8192);
+	destroy.hResource = open.hResource;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYALLOCATION2, &destroy);
+	destroy.hResource = create.hResource;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYALLOCATION2, &destroy);
+	return 0;
+}
+
+static int test_sync_file(void)
+{
+	D3DKMT_CREATESYNCFILE file = { .hDevice = device, .FenceValue = 0x8000000000000007ULL };
+	D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy;
+	const volatile __u64 *value;
+	struct pollfd poll_file;
+
+	if (create_fence(&file.hMonitoredFence, &value, 0x8000000000000007ULL))
+		return -1;
+	REQUIRE_CALL(DXG_IOCTL_CREATESYNCFILE, &file);
+	REQUIRE(file.hSyncFile > 0 && file.hSyncFile < 1024);
+	poll_file.fd = (int)file.hSyncFile;
+	poll_file.events = POLLIN;
+	REQUIRE(poll(&poll_file, 1, 0) == 1 && poll_file.revents == POLLIN);
+	close(poll_file.fd);
+	/* Nobody has promised that. */
+	file.FenceValue++;
+	REQUIRE(CALL(DXG_EXACT(DXG_IOCTL_CREATESYNCFILE), &file) == STATUS_NOT_SUPPORTED);
+	destroy.hSyncObject = file.hMonitoredFence;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT, &destroy);
+	return 0;
+}
+
+static int test_cpu_event(void)
+{
+	D3DKMT_CREATESYNCHRONIZATIONOBJECT2 create = { .hDevice = device };
+	D3DKMT_DESTROYSYNCHRONIZATIONOBJECT destroy;
+	int event = eventfd(0, EFD_CLOEXEC);
+
+	create.Info.Type = D3DDDI_CPU_NOTIFICATION;
+	create.Info.Flags = D3DDDI_SYNCHRONIZATIONOBJECT_FLAGS_SignalByKmd;
+	create.Info.CPUNotification.Event = (__u64)event;
+	REQUIRE_CALL(DXG_IOCTL_CREATESYNCHRONIZATIONOBJECT2, &create);
+	close(event);
+	destroy.hSyncObject = create.hSyncObject;
+	REQUIRE_CALL(DXG_IOCTL_DESTROYSYNCHRONIZATIONOBJECT, &destroy);
+	/* The descriptor is none any more. */
+	REQUIRE(CALL(DXG_IOCTL_CREATESYNCHRONIZATIONOBJECT2, &create) == -1);
+	return 0;
+}
+
 /* A 32-bit client need not have cleared the other half of a union of bare pointers. */
 static int test_bare_pointer(void)
 {
@@ -249,6 +405,11 @@ int main(void)
 		{ "ABI-2.3 ioctl: a fence with values of 64 bits", test_fence },
 		{ "ABI-2.3 ioctl: sharing and a fence point", test_share },
 		{ "ABI-2.3 ioctl: the fence of an NT handle, on its descriptor", test_nt_fence },
+		{ "ABI-2.3 ioctl: a keyed mutex with keys of 64 bits", test_keyed_mutex },
+		{ "ABI-2.3 ioctl: the information store, with a file", test_info },
+		{ "ABI-2.3 ioctl: a resource by its global handle", test_global_handle },
+		{ "ABI-2.3 ioctl: a sync file", test_sync_file },
+		{ "ABI-2.3 ioctl: a CPU event", test_cpu_event },
 		{ "ABI-2.3 ioctl: a bare pointer has 32 bits in a 32-bit program", test_bare_pointer },
 		{ "ABI-3.2 ioctl: exact statuses, and codes and addresses that are wrong", test_exact },
 	};
