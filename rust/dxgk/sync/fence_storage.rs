@@ -447,7 +447,10 @@ impl FenceStoragePool {
         let (page, slot) = self.take(memory)?;
         let storage = FenceStorage::Pooled {
             page,
-            slot,
+            // CAST: below 64.
+            slot: slot as u8,
+            // CAST: a page has 512 words.
+            word: self.word_of(slot) as u16,
             first: Atomic::new(true),
         };
 
@@ -614,7 +617,9 @@ pub(crate) enum FenceStorage {
     Pooled {
         page: Arc<StoragePage>,
         /// Its place in the page.
-        slot: u32,
+        slot: u8,
+        /// Which word of the page that is.
+        word: u16,
         /// Whether the handle that it was made for is counted and was not made yet.
         first: Atomic<bool>,
     },
@@ -644,9 +649,9 @@ impl FenceStorage {
 
     /// Nobody waits for it, and it shows `value` (FEN-66).
     fn begin(&self, value: u64) {
-        if let Self::Pooled { page, slot, .. } = self {
+        if let Self::Pooled { page, word, .. } = self {
             if let Some(monitored) = &page.monitored {
-                monitored.page.store(page.pool.word_of(*slot), NOBODY_WAITS);
+                monitored.page.store((*word).into(), NOBODY_WAITS);
             }
         }
         self.store_by(value, |word| store_release(word, value));
@@ -657,7 +662,7 @@ impl FenceStorage {
     pub(super) fn load(&self) -> u64 {
         match self {
             Self::Own { counted, .. } => load_acquire(counted.page.word(0)),
-            Self::Pooled { page, slot, .. } => page.counted.page.load(page.pool.word_of(*slot)),
+            Self::Pooled { page, word, .. } => page.counted.page.load((*word).into()),
         }
     }
 
@@ -666,10 +671,8 @@ impl FenceStorage {
     pub(super) fn store_by(&self, value: u64, store: impl FnOnce(&Word64)) {
         match self {
             Self::Own { counted, .. } => store(counted.page.word(0)),
-            Self::Pooled { page, slot, .. } => {
-                let index = page.pool.word_of(*slot);
-
-                page.counted.page.store_by(index, value, store);
+            Self::Pooled { page, word, .. } => {
+                page.counted.page.store_by((*word).into(), value, store);
             }
         }
     }
@@ -684,10 +687,11 @@ impl FenceStorage {
 
     /// CurrentValue in the kernel's mapping, of a fence that is not for packets alone: that of all
     /// others is in system memory for good.
+    #[inline(always)]
     pub(crate) fn word(&self) -> &Word64 {
         match self {
             Self::Own { counted, .. } => counted.page.word(0),
-            Self::Pooled { page, slot, .. } => page.counted.page.word(page.pool.word_of(*slot)),
+            Self::Pooled { page, word, .. } => page.counted.page.word((*word).into()),
         }
     }
 
@@ -727,7 +731,7 @@ impl FenceStorage {
     pub(super) fn slot(&self) -> u32 {
         match self {
             Self::Own { .. } => 0,
-            Self::Pooled { slot, .. } => *slot,
+            Self::Pooled { slot, .. } => (*slot).into(),
         }
     }
 
@@ -736,7 +740,7 @@ impl FenceStorage {
         match self {
             Self::Own { .. } => 0,
             // CAST: a usize fits 64 bits.
-            Self::Pooled { page, slot, .. } => page.pool.offset(*slot) as u64,
+            Self::Pooled { page, slot, .. } => page.pool.offset((*slot).into()) as u64,
         }
     }
 
@@ -763,14 +767,16 @@ impl FenceStorage {
                 is_mapped: false, ..
             } => Ok(Some(0)),
             Self::Own { counted, .. } => mappings.map_shared(id, &counted.page).map(Some),
-            Self::Pooled { page, slot, first } => {
+            Self::Pooled {
+                page, slot, first, ..
+            } => {
                 let pool = &page.pool;
                 let is_open = Arc::ptr_eq(&pool.mappings, mappings)
                     && (first.xchg(false, Relaxed) || pool.state.lock().enter_again(page));
 
                 let addr = page
                     .mapped
-                    .map_or(0, |mapped| mapped.addr + pool.offset(*slot));
+                    .map_or(0, |mapped| mapped.addr + pool.offset((*slot).into()));
 
                 Ok(is_open.then_some(addr))
             }
@@ -795,8 +801,11 @@ impl FenceStorage {
 impl Drop for FenceStorage {
     /// Context: may sleep, no locks held; any task, unless no handle was ever made.
     fn drop(&mut self) {
-        if let Self::Pooled { page, slot, first } = self {
-            page.pool.state.lock().put(page, *slot);
+        if let Self::Pooled {
+            page, slot, first, ..
+        } = self
+        {
+            page.pool.state.lock().put(page, (*slot).into());
             if first.load(Relaxed) {
                 page.pool.leave(page);
             }
