@@ -85,6 +85,14 @@ bool dxg_tgid_is(struct pid *tgid)
 	return task_tgid(current) == tgid;
 }
 
+/* The same with an address space. */
+bool dxg_process_is(struct pid *tgid, struct mm_struct *mm)
+{
+	struct task_struct *task = current;
+
+	return task_tgid(task) == tgid && task->mm == mm;
+}
+
 /* Its number in the initial namespace of process ids; 0 if the thread group is gone. */
 u32 dxg_tgid_number(struct pid *tgid)
 {

@@ -54,6 +54,7 @@ int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct
 struct pid *dxg_group_by_number(u32 number);
 struct pid *dxg_group_by_pidfd(u32 fd);
 bool dxg_group_credentials(struct pid *group, struct dxg_caller *out, bool *ipc_owner);
+bool dxg_process_is(struct pid *tgid, struct mm_struct *mm);
 
 struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags);

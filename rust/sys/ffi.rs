@@ -127,6 +127,7 @@ unsafe extern "C" {
         start: kernel::ffi::c_ulong,
         length: kernel::ffi::c_ulong,
         ops: *const mmu_interval_notifier_ops,
+    pub fn dxg_process_is(tgid: *mut pid, mm: *mut mm_struct) -> bool;
     ) -> kernel::ffi::c_int;
     pub fn dxg_group_by_number(number: kernel::ffi::c_uint) -> *mut pid;
     pub fn dxg_group_by_pidfd(fd: kernel::ffi::c_uint) -> *mut pid;

@@ -39,7 +39,8 @@ impl Identity {
 
     /// Whether the caller is this process, with the same address space.
     pub(crate) fn is_caller(&self) -> bool {
-        self.is_caller_group() && current_mm() == self.mm.as_raw()
+        // SAFETY: Only compares the pointers, which are valid because we own references.
+        unsafe { ffi::dxg_process_is(self.tgid.as_ptr(), self.mm.as_raw()) }
     }
 
     /// Whether the caller belongs to this thread group, even if its address space is another one.
