@@ -139,9 +139,11 @@ pub struct Woken<W> {
 
 impl<W> Woken<W> {
     /// Nobody.
-    pub const fn new() -> Self {
+    #[inline(always)]
+    pub fn new() -> Self {
         Self {
-            ended: [const { None }; MAX_SLEEPERS],
+            // Places that are not filled, as an array of one value would be.
+            ended: core::array::from_fn(|_| None),
             left: 0,
             satisfied: 0,
             orphaned: 0,

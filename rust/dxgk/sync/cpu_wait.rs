@@ -307,7 +307,15 @@ pub(crate) fn block(
         deadline: Deadline::Never,
     };
 
-    if elements.len() <= ON_STACK {
+    if let [element] = elements {
+        let pending = waits.reserve_sleeping(1)?;
+        let pending = || Ok(pending);
+        let ended = block_on_stack::<1>(how, mode, &[element], pending, &call);
+
+        if let Some(result) = ended {
+            return result;
+        }
+    } else if elements.len() <= ON_STACK {
         if let Some(few) = distinct_of_few(mode, elements) {
             // CAST: a few.
             let pending = waits.reserve_sleeping(few.len() as u32)?;

@@ -172,7 +172,7 @@ impl Due {
     }
 
     /// Tells the waiters, in order, that a signal has taken them out. No locks held.
-    fn release(mut self) -> Released {
+    fn release(&mut self) -> Released {
         let mut released = Released {
             waiters: self.woken.satisfied().into(),
             ended: 0,
