@@ -266,13 +266,87 @@ fault:
 	return false;
 }
 
-/* The only elements of two arrays. */
-bool dxg_read_pair(u32 *first, u64 from_first, u64 *second, u64 from_second)
+/* The same for structs of two and of three words of 64 bits, without a loop. */
+static __always_inline bool read_few(u64 *to, u64 from, size_t words)
 {
+	const u64 __user *src = u64_to_user_ptr(from);
+
+	might_fault();
 	if (should_fail_usercopy())
 		return false;
-	return !get_user(*first, (const u32 __user *)u64_to_user_ptr(from_first)) &&
-	       !get_user(*second, (const u64 __user *)u64_to_user_ptr(from_second));
+
+	scoped_user_read_access_size(src, words * sizeof(u64), fault) {
+		unsafe_get_user(to[0], src, fault);
+		unsafe_get_user(to[1], src + 1, fault);
+		if (words == 3)
+			unsafe_get_user(to[2], src + 2, fault);
+	}
+	return true;
+
+fault:
+	return false;
+}
+
+bool dxg_read_2_words(void *to, u64 from)
+{
+	return read_few(to, from, 2);
+}
+
+bool dxg_read_3_words(void *to, u64 from)
+{
+	return read_few(to, from, 3);
+}
+
+/*
+ * Copies the argument struct of a signal or a wait, and what its arrays have if that is one
+ * element. False for more or fewer elements, for an array that is not there, and on a fault.
+ */
+static __always_inline bool read_one(struct dxg_one *to, u64 from, bool is_wait)
+{
+	const u64 __user *src = u64_to_user_ptr(from);
+	const u64 __user *values;
+	const u32 __user *objects;
+	u64 head, word;
+
+	might_fault();
+	if (should_fail_usercopy())
+		return false;
+
+	scoped_user_read_access_size(src, is_wait ? 40 : 32, fault) {
+		unsafe_get_user(head, src, fault);
+		unsafe_get_user(word, src + 1, fault);
+		objects = u64_to_user_ptr(word);
+		unsafe_get_user(word, src + 2, fault);
+		values = u64_to_user_ptr(word);
+		unsafe_get_user(to->rest[0], src + 3, fault);
+		to->rest[1] = 0;
+		if (is_wait)
+			unsafe_get_user(to->rest[1], src + 4, fault);
+	}
+	to->device = (u32)head;
+	to->objects = (unsigned long)objects;
+	to->values = (unsigned long)values;
+	if (head >> 32 != 1 || !objects || !values)
+		return false;
+
+	scoped_user_read_access(objects, fault)
+		unsafe_get_user(to->object, objects, fault);
+	scoped_user_read_access(values, fault)
+		unsafe_get_user(to->value, values, fault);
+	return true;
+
+fault:
+	return false;
+}
+
+bool dxg_read_one_signal(struct dxg_one *to, u64 from)
+{
+	return read_one(to, from, false);
+}
+
+bool dxg_read_one_wait(struct dxg_one *to, u64 from)
+{
+	return read_one(to, from, true);
 }
 
 bool dxg_write_words(u64 to, const void *from, size_t size)

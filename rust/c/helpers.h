@@ -37,6 +37,16 @@ struct dxg_caller {
 	u32 reserved;
 };
 
+/* A signal of one object, or a wait for one. */
+struct dxg_one {
+	u64 objects;	/* the address of the array */
+	u64 values;	/* likewise */
+	u64 value;
+	u64 rest[2];	/* the end of the argument struct; a signal has the first word of it */
+	u32 device;
+	u32 object;
+};
+
 void dxg_caller(struct dxg_caller *out);
 bool dxg_caller_is_ipc_owner(void);
 bool dxg_caller_may_ptrace(u64 user_ns);
@@ -44,6 +54,7 @@ bool dxg_caller_in_group(u32 gid);
 u32 dxg_uid_for_caller(u32 uid);
 struct pid *dxg_tgid_get(void);
 bool dxg_tgid_is(struct pid *tgid);
+bool dxg_process_is(struct pid *tgid, struct mm_struct *mm);
 u32 dxg_tgid_number(struct pid *tgid);
 bool dxg_group_is_dead(void);
 bool dxg_group_is_killed(void);
@@ -54,7 +65,6 @@ int dxg_notifier_insert(struct mmu_interval_notifier *notifier, struct mm_struct
 struct pid *dxg_group_by_number(u32 number);
 struct pid *dxg_group_by_pidfd(u32 fd);
 bool dxg_group_credentials(struct pid *group, struct dxg_caller *out, bool *ipc_owner);
-bool dxg_process_is(struct pid *tgid, struct mm_struct *mm);
 
 struct file *dxg_anon_file(const char *name, const struct file_operations *fops,
 			   void *priv, int flags);
@@ -73,7 +83,10 @@ void dxg_event_unwatch(struct wait_queue_head *head, struct wait_queue_entry *en
 
 bool dxg_is_compat_call(void);
 bool dxg_read_words(void *to, u64 from, size_t size);
-bool dxg_read_pair(u32 *first, u64 from_first, u64 *second, u64 from_second);
+bool dxg_read_2_words(void *to, u64 from);
+bool dxg_read_3_words(void *to, u64 from);
+bool dxg_read_one_signal(struct dxg_one *to, u64 from);
+bool dxg_read_one_wait(struct dxg_one *to, u64 from);
 bool dxg_write_words(u64 to, const void *from, size_t size);
 
 void *dxg_page_address(struct page *page);

@@ -52,9 +52,16 @@ pub(crate) use on_file::{
     run_on_watch, //
 };
 
-use crate::dxgk::{
-    driver::Driver,
-    process::Process, //
+use crate::{
+    dxgk::{
+        driver::Driver,
+        process::Process, //
+    },
+    error::DxgResult,
+    uapi::{
+        DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
+        DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, //
+    }, //
 };
 use call::Call;
 use kernel::sync::Arc;
@@ -74,13 +81,28 @@ pub(crate) fn run(driver: &Driver, process: &Arc<Process>, cmd: u32, arg: u64) -
     let (code, form) = split(cmd);
     let number = code & 0xff;
     let call = Call { driver, process };
-    let Some(entry) = table::find(number).filter(|entry| entry.code(number) == code) else {
-        return refused::no_call(process, code);
+
+    let outcome = match quickly(call, code, arg) {
+        Some(outcome) => outcome,
+        None => match table::find(number).filter(|entry| entry.code(number) == code) {
+            Some(entry) => (entry.run)(call, arg),
+            None => return refused::no_call(process, code),
+        },
     };
-    let outcome = (entry.run)(call, arg);
 
     if let Err(why) = outcome {
         refused::record(process, number, why);
     }
     result_of(outcome, form)
+}
+
+/// The calls that clients make most, in their most frequent form. Each is served as its handler
+/// would; `None` leaves it to that.
+#[inline(always)]
+fn quickly(call: Call<'_>, code: u32, arg: u64) -> Option<DxgResult> {
+    match code {
+        DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => wait::signal_quickly(call, arg),
+        DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU => wait::wait_quickly(call, arg),
+        _ => None,
+    }
 }

@@ -58,20 +58,28 @@ fn fence_of(handle: &NtHandle, may: bool) -> DxgResult<&Arc<Fence>> {
 }
 
 /// DXG_IOCTL_SIGNAL_NT (0xbb) on an NT handle: stores a value in the fence (FEN-31 to FEN-38).
+#[inline(always)]
 pub(super) fn signal(OnHandle(handle): OnHandle<'_>, args: &opendxg_signal_nt) -> DxgResult {
     invalid_if(args.flags & !OPENDXG_SIGNAL_ALLOW_REWIND != 0 || args.reserved != 0)?;
 
     let allow_rewind = args.flags != 0;
     let fence = fence_of(handle, handle.rights().signal)?;
 
-    if !fence.signal_alone(Stamp::of_caller(), args.value, allow_rewind)? {
-        fence.signal(args.value, allow_rewind)?;
+    if fence.signal_alone(Stamp::of_caller(), args.value, allow_rewind)? {
+        return Ok(());
     }
-    Ok(())
+    signal_others(fence, args.value, allow_rewind)
+}
+
+/// The same for a fence that has waiters to release, or that other adapters have.
+#[inline(never)]
+fn signal_others(fence: &Arc<Fence>, value: u64, allow_rewind: bool) -> DxgResult {
+    Ok(fence.signal(value, allow_rewind)?)
 }
 
 /// DXG_IOCTL_WAIT_NT (0xbc) on an NT handle: waits for a value of the fence until a deadline
 /// (FEN-14, FEN-19, FEN-30, FEN-34).
+#[inline(always)]
 pub(super) fn wait(OnHandle(handle): OnHandle<'_>, args: &opendxg_wait_nt) -> DxgResult {
     invalid_if(args.flags & !OPENDXG_WAIT_REALTIME != 0 || args.reserved != 0)?;
 

@@ -34,13 +34,9 @@ use crate::{
 /// Serves a call whose context is `C`.
 type Handler<C> = fn(C, u64) -> DxgResult;
 
-/// The calls on an NT handle, by code.
+/// The other calls on an NT handle, by code.
 fn on_handle<'a>(code: u32) -> Option<Handler<OnHandle<'a>>> {
     Some(match code {
-        DXG_IOCTL_SIGNAL_NT => {
-            |on, arg| run_in::<_, opendxg_signal_nt, _>(on, arg, nt_fence::signal)
-        }
-        DXG_IOCTL_WAIT_NT => |on, arg| run_in::<_, opendxg_wait_nt, _>(on, arg, nt_fence::wait),
         DXG_IOCTL_VALUE_NT => |on, arg| run_out::<_, opendxg_value_nt, _>(on, arg, nt_fence::value),
         DXG_IOCTL_QUERY_OBJECT => {
             |on, arg| run_report::<_, opendxg_query_object, _>(on, arg, object::query_handle)
@@ -68,9 +64,16 @@ fn on_watch<'a>(code: u32) -> Option<Handler<&'a Watch<Object>>> {
     }
 }
 
-/// The `ioctl` operation of an NT handle.
+/// The `ioctl` operation of an NT handle. The calls that are made most need not be looked for.
 pub(crate) fn run_on_nt_handle(handle: &NtHandle, cmd: u32, arg: u64) -> isize {
-    run(OnHandle(handle), on_handle, cmd, arg)
+    let (code, form) = split(cmd);
+    let outcome = match code {
+        DXG_IOCTL_SIGNAL_NT => run_in(OnHandle(handle), arg, nt_fence::signal),
+        DXG_IOCTL_WAIT_NT => run_in(OnHandle(handle), arg, nt_fence::wait),
+        _ => return run(OnHandle(handle), on_handle, cmd, arg),
+    };
+
+    result_of(outcome, form)
 }
 
 /// The `ioctl` operation of a watch.
@@ -79,6 +82,7 @@ pub(crate) fn run_on_watch(watch: &Watch<Object>, cmd: u32, arg: u64) -> isize {
 }
 
 /// Runs a call of a kind of file.
+#[inline(never)]
 fn run<C>(context: C, find: fn(u32) -> Option<Handler<C>>, cmd: u32, arg: u64) -> isize {
     let (code, form) = split(cmd);
 

@@ -196,33 +196,7 @@ impl Request {
     /// Copies both arrays, looks every handle up, and does `act` with the handles and the
     /// elements. The first check that fails decides (FEN-53): handles of all, then types of all,
     /// then rights of all.
-    ///
-    /// One element takes no memory. If it is all right, `at_once` comes first, under the lock of
-    /// the handle table: if that is true, everything is done, and the fence needs no reference.
-    /// What is more than that is not inlined, so that this takes few registers and little stack.
-    #[inline(always)]
     fn with_elements(
-        self,
-        call: Call<'_>,
-        may: impl Fn(Rights) -> bool,
-        at_once: impl FnOnce(&Fence, u64) -> DxgResult<bool>,
-        act: impl FnOnce(&[u32], &[Element]) -> DxgResult,
-    ) -> DxgResult {
-        if self.count != 1 {
-            return self.with_all(call, may, act);
-        }
-
-        let (local, value) = user::read_pair(self.handles, self.values)?;
-
-        match self.only_element(call, local, value, may, at_once)? {
-            Some(element) => with_one(local, element, act),
-            None => Ok(()),
-        }
-    }
-
-    /// The same for several elements.
-    #[inline(never)]
-    fn with_all(
         self,
         call: Call<'_>,
         may: impl Fn(Rights) -> bool,
@@ -234,34 +208,19 @@ impl Request {
         act(locals.as_slice(), &elements)
     }
 
-    /// The element, if there is one; `None` if everything is done.
+    /// Sleeps until the elements are satisfied.
     #[inline(always)]
-    fn only_element(
-        self,
-        call: Call<'_>,
-        local: u32,
-        value: u64,
-        may: impl Fn(Rights) -> bool,
-        at_once: impl FnOnce(&Fence, u64) -> DxgResult<bool>,
-    ) -> DxgResult<Option<Element>> {
-        let mut check = ElementCheck::default();
-        let lookup = call.process.handles.lookup();
-        let fence = self.element(&lookup, local, &mut check, may)?;
+    fn block(&self, call: Call<'_>, mode: Mode, locals: &[u32], elements: &[Element]) -> DxgResult {
+        let process = call.process;
 
-        check.result()?;
+        cpu_wait::block(&process.waits, &process.interrupted, mode, elements, || {
+            let values = elements.iter().map(|element| element.value);
 
-        let fence = fence.ok_or(Status::INVALID_PARAMETER)?;
-
-        if at_once(fence, value)? {
-            return Ok(None);
-        }
-        Ok(Some(Element {
-            fence: fence.clone(),
-            value,
-        }))
+            self.same_call(mode, locals, values)
+        })
     }
 
-    /// The elements, if there are several, in the order of the call.
+    /// The elements, in the order of the call.
     fn elements(
         self,
         call: Call<'_>,
@@ -293,7 +252,7 @@ impl Request {
     }
 
     /// The fence of an element. If the object is not a fence, `check` records it and there is none.
-    #[inline(always)]
+    #[inline(never)]
     fn element<'a>(
         self,
         lookup: &'a Lookup<'_>,
@@ -328,7 +287,7 @@ fn signal_list(
     match request.count as usize {
         count if count <= ON_STACK => request.signal_some::<ON_STACK>(call, allow_rewind),
         count if count <= LOOKUPS => request.signal_some::<LOOKUPS>(call, allow_rewind),
-        _ => request.with_all(
+        _ => request.with_elements(
             call,
             |rights| rights.signal,
             |_, elements| signal_each(call, args.hDevice, pairs(elements), allow_rewind),
@@ -352,20 +311,13 @@ impl Request {
     /// handle table, and they need no references. Takes no memory.
     #[inline(never)]
     fn signal_some<const N: usize>(self, call: Call<'_>, allow_rewind: bool) -> DxgResult {
-        let (mut locals, mut values) = ([0; N], [0; N]);
         // CAST: 32 bits fit a usize.
-        let locals = locals.get_mut(..self.count as usize);
-        let values = values.get_mut(..self.count as usize);
-        let (Some(locals), Some(values)) = (locals, values) else {
-            return Err(Status::INVALID_PARAMETER.into());
-        };
-
-        user::read_slice(self.handles, locals)?;
-        user::read_slice(self.values, values)?;
-
+        let count = self.count as usize;
+        let locals = user::read_few::<u32, N>(self.handles, count)?;
+        let values = user::read_few::<u64, N>(self.values, count)?;
         let mut rest = ArrayVec::<_, N>::new();
 
-        self.signal_alone(call, locals, values, allow_rewind, &mut rest)?;
+        self.signal_alone(call, &locals, &values, allow_rewind, &mut rest)?;
         if rest.is_empty() {
             return Ok(());
         }
@@ -393,22 +345,26 @@ impl Request {
     ) -> DxgResult {
         let mut check = ElementCheck::default();
         let lookup = call.process.handles.lookup();
-        let mut fences = [None; N];
+        let mut fences = ArrayVec::<_, N>::new();
 
-        for (place, local) in fences.iter_mut().zip(locals) {
-            *place = self.element(&lookup, *local, &mut check, |rights| rights.signal)?;
+        for local in locals {
+            let fence = match lookup.plain_fence(*local, self.device, |rights| rights.signal) {
+                None => self.element(&lookup, *local, &mut check, |rights| rights.signal)?,
+                plain => plain,
+            };
+
+            if let Some(fence) = fence {
+                // There is room for all of them.
+                let _room = fences.push(fence);
+            }
         }
         check.result()?;
 
         let by = Stamp::of_caller();
         let mut is_alone = true;
 
-        for (place, value) in fences.iter().zip(values) {
-            // All are there: the check would have failed.
-            let Some(fence) = place else {
-                break;
-            };
-
+        // All are there: the check would have failed.
+        for (fence, value) in fences.iter().zip(values) {
             is_alone = is_alone && fence.signal_alone(by, *value, allow_rewind)?;
             if !is_alone {
                 // There is room for all of them.
@@ -443,16 +399,6 @@ fn signal_each<'a>(
     pairs.try_for_each(|(fence, value)| Ok(fence.signal_on(adapter, value, allow_rewind)?))
 }
 
-/// Does `act` with one element.
-#[inline(never)]
-fn with_one(
-    local: u32,
-    element: Element,
-    act: impl FnOnce(&[u32], &[Element]) -> DxgResult,
-) -> DxgResult {
-    act(slice::from_ref(&local), slice::from_ref(&element))
-}
-
 impl From<WouldRewind> for DxgError {
     fn from(_: WouldRewind) -> Self {
         Status::INVALID_PARAMETER.into()
@@ -467,15 +413,40 @@ pub(super) fn signal_from_cpu(
 ) -> DxgResult {
     let allow_rewind = wait_rules::signal_flags(args.Flags)?;
 
-    if args.ObjectCount != 1 {
-        return signal_list(call, args, allow_rewind);
+    signal_list(call, args, allow_rewind)
+}
+
+/// The signal of one fence that nothing is to be said about; `None` leaves the call, which has had
+/// no effect, to [`signal_from_cpu`].
+#[inline(never)]
+pub(super) fn signal_quickly(call: Call<'_>, arg: u64) -> Option<DxgResult> {
+    let one = user::read_one_signal(arg)?;
+    // CAST: what follows the flags is padding.
+    let allow_rewind = wait_rules::signal_flags(one.rest[0] as u32).ok()?;
+    let lookup = call.process.handles.lookup();
+    let fence = lookup.plain_fence(one.object, one.device, |rights| rights.signal)?;
+
+    if fence
+        .signal_alone(Stamp::of_caller(), one.value, allow_rewind)
+        .ok()?
+    {
+        return Some(Ok(()));
     }
-    Request::of_signal(args)?.with_elements(
-        call,
-        |rights| rights.signal,
-        |fence, value| Ok(fence.signal_alone(Stamp::of_caller(), value, allow_rewind)?),
-        move |_, elements| signal_each(call, args.hDevice, pairs(elements), allow_rewind),
-    )
+    // Its device has to be told to others.
+    if fence.cross_adapter().is_some() {
+        return None;
+    }
+
+    let fence = fence.clone();
+
+    drop(lookup);
+    Some(signal_others(&fence, one.value, allow_rewind))
+}
+
+/// Signals a fence that has waiters to release.
+#[inline(never)]
+fn signal_others(fence: &Arc<Fence>, value: u64, allow_rewind: bool) -> DxgResult {
+    Ok(fence.signal(value, allow_rewind)?)
 }
 
 /// D3DKMTWaitForSynchronizationObjectFromCpu (0x3a): waits for values of fences, in the call or
@@ -502,13 +473,8 @@ pub(super) fn wait_from_cpu(
     request.with_elements(
         call,
         |rights| rights.wait,
-        |fence, value| Ok(args.hAsyncEvent == 0 && fence.satisfies(value)),
-        move |locals, elements| match args.hAsyncEvent {
-            0 => cpu_wait::block(&call.process.waits, interrupted, mode, elements, || {
-                let values = elements.iter().map(|element| element.value);
-
-                request.same_call(mode, locals, values)
-            }),
+        |locals, elements| match args.hAsyncEvent {
+            0 => request.block(call, mode, locals, elements),
             slot => cpu_wait::notify(
                 &call.process.waits,
                 mode,
@@ -516,6 +482,53 @@ pub(super) fn wait_from_cpu(
                 EventFd::from_slot(slot)?,
             ),
         },
+    )
+}
+
+/// The wait for one fence that nothing is to be said about, in the call; `None` leaves the call,
+/// which has had no effect, to [`wait_from_cpu`].
+#[inline(never)]
+pub(super) fn wait_quickly(call: Call<'_>, arg: u64) -> Option<DxgResult> {
+    let one = user::read_one_wait(arg)?;
+    let [event, flags] = one.rest;
+    // CAST: what follows the flags is padding.
+    let mode = wait_rules::wait_flags(flags as u32).ok()?;
+
+    if event != 0 || !call.process.interrupted.is_empty() {
+        return None;
+    }
+
+    let lookup = call.process.handles.lookup();
+    let fence = lookup.plain_fence(one.object, one.device, |rights| rights.wait)?;
+
+    if fence.satisfies(one.value) {
+        return Some(Ok(()));
+    }
+
+    let element = Element {
+        fence: fence.clone(),
+        value: one.value,
+    };
+
+    drop(lookup);
+    Some(block_for(call, mode, &one, element))
+}
+
+/// Sleeps for one fence.
+#[inline(never)]
+fn block_for(call: Call<'_>, mode: Mode, one: &user::One, element: Element) -> DxgResult {
+    let request = Request {
+        device: one.device,
+        handles: one.objects,
+        values: one.values,
+        count: 1,
+    };
+
+    request.block(
+        call,
+        mode,
+        slice::from_ref(&one.object),
+        slice::from_ref(&element),
     )
 }
 

@@ -38,6 +38,23 @@ impl<T, const N: usize> ArrayVec<T, N> {
         Ok(())
     }
 
+    /// The places, for who fills an empty list.
+    #[inline(always)]
+    pub(super) fn places(&mut self) -> &mut [MaybeUninit<T>; N] {
+        &mut self.places
+    }
+
+    /// The list has so many elements, at most `N`.
+    ///
+    /// # Safety
+    ///
+    /// So many places are initialised.
+    #[inline(always)]
+    pub(super) unsafe fn set_len(&mut self, len: usize) {
+        // INVARIANT: by the promise.
+        self.len = len;
+    }
+
     /// Takes the last element out.
     pub(crate) fn pop(&mut self) -> Option<T> {
         let last = self.len.checked_sub(1)?;

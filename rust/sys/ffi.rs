@@ -28,6 +28,16 @@ pub struct dxg_caller {
     pub(crate) reserved: kernel::ffi::c_uint,
 }
 #[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct dxg_one {
+    pub(crate) objects: kernel::ffi::c_ulonglong,
+    pub(crate) values: kernel::ffi::c_ulonglong,
+    pub(crate) value: kernel::ffi::c_ulonglong,
+    pub(crate) rest: [kernel::ffi::c_ulonglong; 2usize],
+    pub(crate) device: kernel::ffi::c_uint,
+    pub(crate) object: kernel::ffi::c_uint,
+}
+#[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct dxg_payer {
     pub(crate) user: *mut user_struct,
@@ -117,6 +127,7 @@ unsafe extern "C" {
     pub fn dxg_uid_for_caller(uid: kernel::ffi::c_uint) -> kernel::ffi::c_uint;
     pub fn dxg_tgid_get() -> *mut pid;
     pub fn dxg_tgid_is(tgid: *mut pid) -> bool;
+    pub fn dxg_process_is(tgid: *mut pid, mm: *mut mm_struct) -> bool;
     pub fn dxg_tgid_number(tgid: *mut pid) -> kernel::ffi::c_uint;
     pub fn dxg_group_is_dead() -> bool;
     pub fn dxg_group_is_killed() -> bool;
@@ -127,7 +138,6 @@ unsafe extern "C" {
         start: kernel::ffi::c_ulong,
         length: kernel::ffi::c_ulong,
         ops: *const mmu_interval_notifier_ops,
-    pub fn dxg_process_is(tgid: *mut pid, mm: *mut mm_struct) -> bool;
     ) -> kernel::ffi::c_int;
     pub fn dxg_group_by_number(number: kernel::ffi::c_uint) -> *mut pid;
     pub fn dxg_group_by_pidfd(fd: kernel::ffi::c_uint) -> *mut pid;
@@ -165,12 +175,10 @@ unsafe extern "C" {
         from: kernel::ffi::c_ulonglong,
         size: usize,
     ) -> bool;
-    pub fn dxg_read_pair(
-        first: *mut kernel::ffi::c_uint,
-        from_first: kernel::ffi::c_ulonglong,
-        second: *mut kernel::ffi::c_ulonglong,
-        from_second: kernel::ffi::c_ulonglong,
-    ) -> bool;
+    pub fn dxg_read_2_words(to: *mut kernel::ffi::c_void, from: kernel::ffi::c_ulonglong) -> bool;
+    pub fn dxg_read_3_words(to: *mut kernel::ffi::c_void, from: kernel::ffi::c_ulonglong) -> bool;
+    pub fn dxg_read_one_signal(to: *mut dxg_one, from: kernel::ffi::c_ulonglong) -> bool;
+    pub fn dxg_read_one_wait(to: *mut dxg_one, from: kernel::ffi::c_ulonglong) -> bool;
     pub fn dxg_write_words(
         to: kernel::ffi::c_ulonglong,
         from: *const kernel::ffi::c_void,

@@ -5,7 +5,10 @@
 //! Every address comes from an argument struct as a `u64`; 0 is not special here. A struct or an
 //! array is copied once, and then only the copy is used (RES-5).
 
-use super::ffi;
+use super::{
+    array_vec::ArrayVec,
+    ffi, //
+};
 use core::mem::MaybeUninit;
 use kernel::{
     prelude::*,
@@ -84,15 +87,32 @@ pub(crate) fn zeroed<T: Plain>() -> T {
 }
 
 /// Copies one value from user memory.
+#[inline(always)]
 pub(crate) fn read<T: Plain>(addr: u64) -> core::result::Result<T, Fault> {
-    let mut value = zeroed::<T>();
-
     if size_of::<T>() == 0 {
         // Nothing to read: the address is not an address.
+        return Ok(zeroed());
+    }
+    if !in_words(size_of::<T>()) {
+        let mut value = zeroed::<T>();
+
+        read_slice(addr, core::slice::from_mut(&mut value))?;
         return Ok(value);
     }
-    read_slice(addr, core::slice::from_mut(&mut value))?;
-    Ok(value)
+
+    let mut value = MaybeUninit::<T>::uninit();
+    let to = value.as_mut_ptr().cast();
+
+    // SAFETY: `to` is valid for writing this many bytes, whatever `addr` is.
+    done(unsafe {
+        match size_of::<T>() {
+            16 if align_of::<T>() == 8 => ffi::dxg_read_2_words(to, addr),
+            24 if align_of::<T>() == 8 => ffi::dxg_read_3_words(to, addr),
+            size => ffi::dxg_read_words(to, addr, size),
+        }
+    })?;
+    // SAFETY: All of it was written, and every bit pattern is a value of a `Plain` type.
+    Ok(unsafe { value.assume_init() })
 }
 
 /// Fills `values` from an array in user memory.
@@ -111,14 +131,58 @@ pub(crate) fn read_slice<T: Plain>(addr: u64, values: &mut [T]) -> core::result:
         .map_err(|_| Fault)
 }
 
-/// Copies the only elements of two arrays from user memory.
+/// So many elements of an array in user memory, at most `N`. Takes no memory.
 #[inline(always)]
-pub(crate) fn read_pair(first: u64, second: u64) -> core::result::Result<(u32, u64), Fault> {
-    let (mut word, mut value) = (0, 0);
+pub(crate) fn read_few<T: Plain, const N: usize>(
+    addr: u64,
+    count: usize,
+) -> core::result::Result<ArrayVec<T, N>, Fault> {
+    let mut few = ArrayVec::<T, N>::new();
+    let places = few.places().get_mut(..count).ok_or(Fault)?;
+    let size = size_of_val(places);
+    let to = places.as_mut_ptr();
 
-    // SAFETY: Both places are valid for writing, whatever the addresses are.
-    done(unsafe { ffi::dxg_read_pair(&raw mut word, first, &raw mut value, second) })?;
-    Ok((word, value))
+    if in_words(size) {
+        // SAFETY: `to` is valid for writing this many bytes, whatever `addr` is.
+        done(unsafe { ffi::dxg_read_words(to.cast(), addr, size) })?;
+    } else {
+        // SAFETY: These are the bytes of the places.
+        let bytes = unsafe { core::slice::from_raw_parts_mut(to.cast(), size) };
+
+        slice(addr, size)?
+            .reader()
+            .read_raw(bytes)
+            .map_err(|_| Fault)?;
+    }
+    // SAFETY: So many were written, and every bit pattern is a value of a `Plain` type.
+    unsafe { few.set_len(count) };
+    Ok(few)
+}
+
+/// A call about one object, as it was copied: its argument struct, and what its arrays have.
+pub(crate) type One = ffi::dxg_one;
+
+/// Copies the argument struct of a signal and the only elements of its arrays. `None` if there are
+/// more or fewer, if an array is not there, and on a fault.
+#[inline(always)]
+pub(crate) fn read_one_signal(addr: u64) -> Option<One> {
+    // SAFETY: The place is valid for writing, whatever the address is.
+    read_one(|one| unsafe { ffi::dxg_read_one_signal(one, addr) })
+}
+
+/// The same of a wait.
+#[inline(always)]
+pub(crate) fn read_one_wait(addr: u64) -> Option<One> {
+    // SAFETY: As above.
+    read_one(|one| unsafe { ffi::dxg_read_one_wait(one, addr) })
+}
+
+#[inline(always)]
+fn read_one(read: impl FnOnce(*mut One) -> bool) -> Option<One> {
+    let mut one = MaybeUninit::<One>::uninit();
+
+    // SAFETY: Both readers write all of it if they succeed.
+    read(one.as_mut_ptr()).then(|| unsafe { one.assume_init() })
 }
 
 /// Why bytes could not be read.
@@ -172,10 +236,12 @@ pub(crate) fn write_slice<T: Plain>(addr: u64, values: &[T]) -> core::result::Re
 }
 
 /// Whether a copy is short enough to be made word by word.
+#[inline(always)]
 fn in_words(size: usize) -> bool {
     size <= WORD_BY_WORD && size % size_of::<u32>() == 0
 }
 
+#[inline(always)]
 fn done(copied: bool) -> core::result::Result<(), Fault> {
     if copied {
         Ok(())

@@ -33,6 +33,7 @@ use crate::dxgk::{
         Object,
         Strong, //
     },
+    sync::fence::Fence,
     vidmm::paging_queue::PagingQueue, //
 };
 use crate::{
@@ -40,7 +41,10 @@ use crate::{
         DxgResult,
         Status, //
     },
-    logic::handle, //
+    logic::{
+        handle,
+        sync_flags::Rights, //
+    }, //
 };
 use kernel::sync::{
     lock::{
@@ -277,6 +281,26 @@ impl Lookup<'_> {
             HandleTarget::Device(device) => Some(opened.object.header().is_for(&device.adapter)),
             _ => None,
         })
+    }
+
+    /// The fence behind a handle that nothing is to be said about: it was opened on this device
+    /// itself, is no fence of a queue, and `may` agrees with the rights. `None` may be anything
+    /// else, see [`Lookup::sync_object`].
+    #[inline(always)]
+    pub(crate) fn plain_fence(
+        &self,
+        local: u32,
+        device: u32,
+        may: impl Fn(Rights) -> bool,
+    ) -> Option<&Arc<Fence>> {
+        let entry = self.0.find(local)?;
+
+        match &entry.item {
+            HandleTarget::Sync(open) if entry.parent_device() == Some(device) => {
+                open.plain_fence().filter(|_| may(open.rights()))
+            }
+            _ => None,
+        }
     }
 
     /// The synchronisation object behind a handle, for a call that waits for it or signals it.

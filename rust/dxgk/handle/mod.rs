@@ -131,6 +131,7 @@ struct State {
 
 impl State {
     /// The entry behind a handle, if it is published.
+    #[inline(always)]
     fn find(&self, local: u32) -> Option<&Entry> {
         let index = handle::local_index(local)?;
 

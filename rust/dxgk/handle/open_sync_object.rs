@@ -277,6 +277,21 @@ impl OpenSyncObject {
         self.done.has(Done::INTRA_GPU)
     }
 
+    /// The fence, unless only packets use it or it is the fence of a queue.
+    #[inline(always)]
+    pub(super) fn plain_fence(&self) -> Option<&Arc<Fence>> {
+        match self.strong.object() {
+            Object::Fence(fence) if !self.is_intra_gpu() && !self.is_of_queue() => Some(fence),
+            _ => None,
+        }
+    }
+
+    /// What its process may do through it.
+    #[inline(always)]
+    pub(super) fn rights(&self) -> Rights {
+        self.rights
+    }
+
     /// Whether it is the fence of a queue, which goes with the queue.
     pub(crate) fn is_of_queue(&self) -> bool {
         self.origin == Origin::OfQueue

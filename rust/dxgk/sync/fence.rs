@@ -443,13 +443,35 @@ impl Fence {
         value: u64,
         allow_rewind: bool,
     ) -> core::result::Result<bool, WouldRewind> {
-        // Other adapters may have to be told.
-        if self.cross_adapter().is_some() {
-            return Ok(false);
+        match &self.words {
+            Words::Monitored(place) => self.store_alone(place.word(), by, value, allow_rewind),
+            Words::Native(_) => self.signal_native_alone(by, value, allow_rewind),
+            // Other adapters may have to be told.
+            Words::CrossAdapter(_) => Ok(false),
         }
+    }
 
+    #[inline(never)]
+    fn signal_native_alone(
+        &self,
+        by: Stamp,
+        value: u64,
+        allow_rewind: bool,
+    ) -> core::result::Result<bool, WouldRewind> {
+        self.store_alone(&self.words, by, value, allow_rewind)
+    }
+
+    /// The same with CurrentValue as it is stored.
+    #[inline(always)]
+    fn store_alone(
+        &self,
+        current: &impl CurrentValue,
+        by: Stamp,
+        value: u64,
+        allow_rewind: bool,
+    ) -> core::result::Result<bool, WouldRewind> {
         let mut waiters = self.waiters.lock();
-        let is_done = waiters.signal_alone(&self.words, value, allow_rewind)?;
+        let is_done = waiters.signal_alone(current, value, allow_rewind)?;
 
         if is_done {
             waiters.signalled = by;
