@@ -57,6 +57,7 @@ use crate::{
             BATCHES, //
         }, //
     },
+    platform::load_acquire,
     sys::{
         alloc::pin_arc,
         stack_list::{
@@ -132,8 +133,8 @@ struct State {
 
 /// Who notices stores of engines to the fences of one GPU address space.
 pub(super) trait StoreWatch: Send + Sync {
-    /// Somebody waits for `fence`, and is queued on it: from now on it is looked at. What was
-    /// stored before is looked at here.
+    /// Somebody is queued on `fence`, or was just now: from now on it is looked at. What was stored
+    /// before is looked at here.
     ///
     /// Context: may sleep, no locks held.
     fn wait_for(&self, fence: &Arc<Fence>);
@@ -352,7 +353,17 @@ impl Fence {
 
     /// Waiters were queued or taken out: MonitoredValue of a native fence follows. If that finds
     /// that others are satisfied, the caller goes on with [`Fence::release`].
+    #[inline(always)]
     fn settle(&self, waiters: &mut State) -> Option<Sweep> {
+        match &self.words {
+            Words::Monitored(_) => None,
+            _ => self.settle_native(waiters),
+        }
+    }
+
+    /// The same for a fence that is native somewhere, or may be.
+    #[inline(never)]
+    fn settle_native(&self, waiters: &mut State) -> Option<Sweep> {
         match &self.words {
             Words::Monitored(_) => None,
             Words::Native(native) => waiters.settle(&self.words, &**native),
@@ -364,6 +375,7 @@ impl Fence {
     }
 
     /// The same where the lock is given up then.
+    #[inline(always)]
     fn settle_with<'a>(self: &'a Arc<Self>, mut waiters: FenceGuard<'a>) {
         if let Some(sweep) = self.settle(&mut waiters) {
             self.release(waiters, sweep, &mut { BATCHES });
@@ -371,8 +383,14 @@ impl Fence {
     }
 
     /// Whether a wait for `value` would be satisfied now.
+    #[inline(always)]
     pub(crate) fn satisfies(&self, value: u64) -> bool {
-        fence_value::satisfies(self.value(), value)
+        let current = match &self.words {
+            Words::Monitored(place) => load_acquire(place.word()),
+            _ => self.value(),
+        };
+
+        fence_value::satisfies(current, value)
     }
 
     /// Stores `value` and releases every waiter for at most `value` (FEN-31 to FEN-34). If there
@@ -658,6 +676,16 @@ impl Fence {
         }
 
         let is_first = waiters.queued() == 1;
+
+        // Most fences have one.
+        if let (true, Shown::In(space)) = (is_first, &waiters.shown) {
+            let space = space.clone();
+
+            self.settle_with(waiters);
+            space.wait_for(self);
+            return;
+        }
+
         let last = is_first.then(|| waiters.shown.last()).flatten();
 
         self.settle_with(waiters);

@@ -144,7 +144,7 @@ impl GpuFences {
         if is_new && !sight.is_native {
             match fence.shown_in(self.clone()) {
                 // Who waits for it already has not seen that it is shown.
-                Ok(is_waited) if is_waited => self.wait_for(fence),
+                Ok(is_waited) if is_waited => self.wait_if_looked_for(fence),
                 Ok(_) => {}
                 Err(error) => {
                     let left = self.state.lock().leave(fence, sight);
@@ -208,7 +208,7 @@ impl GpuFences {
         if refused.is_none() {
             // Somebody may wait for it already.
             if !sight.is_native {
-                self.wait_for(fence);
+                self.wait_if_looked_for(fence);
             }
             return Ok(Some((shown, monitored)));
         }
@@ -239,6 +239,13 @@ impl GpuFences {
         drop(rest);
     }
 
+    /// As [`GpuFences::wait_for`], if somebody waits now.
+    fn wait_if_looked_for(&self, fence: &Arc<Fence>) {
+        if fence.is_looked_for() {
+            self.wait_for(fence);
+        }
+    }
+
     /// An engine has stored something, or may have.
     pub(in crate::dxgk) fn stored(&self) {
         self.state.lock().begin();
@@ -267,7 +274,7 @@ impl GpuFences {
             }
             self.state.lock().mark(&next, false);
             // A wait that was queued meanwhile may have found it marked.
-            self.wait_for(&next);
+            self.wait_if_looked_for(&next);
         }
         true
     }
@@ -275,9 +282,6 @@ impl GpuFences {
 
 impl StoreWatch for GpuFences {
     fn wait_for(&self, fence: &Arc<Fence>) {
-        if !fence.is_looked_for() {
-            return;
-        }
         self.state.lock().mark(fence, true);
         fence.sample();
     }
