@@ -57,7 +57,10 @@ use crate::{
         driver::Driver,
         process::Process, //
     },
-    error::DxgResult,
+    error::{
+        DxgError,
+        DxgResult, //
+    },
     uapi::{
         DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU,
         DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU, //
@@ -73,36 +76,65 @@ use result::{
 };
 
 /// The `ioctl` operation of the device, for a file that `process` has opened.
+#[inline(always)]
 pub(crate) fn run(driver: &Driver, process: &Arc<Process>, cmd: u32, arg: u64) -> isize {
-    if !process.mappings.identity.is_caller() {
+    let call = Call { driver, process };
+
+    // What clients call most need not be looked for.
+    match split(cmd).0 {
+        DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => {
+            run_quickly(call, cmd, arg, wait::signal_quickly)
+        }
+        DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU => {
+            run_quickly(call, cmd, arg, wait::wait_quickly)
+        }
+        _ => run_any(call, cmd, arg),
+    }
+}
+
+/// Serves a call in its most frequent form as its handler would; `None` leaves it to that, and has
+/// had no effect.
+#[inline(never)]
+fn run_quickly(
+    call: Call<'_>,
+    cmd: u32,
+    arg: u64,
+    serve: impl FnOnce(Call<'_>, u64) -> Option<DxgResult>,
+) -> isize {
+    if !call.process.mappings.identity.is_caller() {
+        return not_ours();
+    }
+    match serve(call, arg) {
+        Some(Ok(())) => 0,
+        Some(Err(why)) => refuse(call, cmd, why),
+        None => run_any(call, cmd, arg),
+    }
+}
+
+#[inline(never)]
+fn run_any(call: Call<'_>, cmd: u32, arg: u64) -> isize {
+    if !call.process.mappings.identity.is_caller() {
         return not_ours();
     }
 
-    let (code, form) = split(cmd);
+    let (code, _) = split(cmd);
     let number = code & 0xff;
-    let call = Call { driver, process };
-
-    let outcome = match quickly(call, code, arg) {
-        Some(outcome) => outcome,
-        None => match table::find(number).filter(|entry| entry.code(number) == code) {
-            Some(entry) => (entry.run)(call, arg),
-            None => return refused::no_call(process, code),
-        },
+    let Some(entry) = table::find(number).filter(|entry| entry.code(number) == code) else {
+        return refused::no_call(call.process, code);
     };
 
-    if let Err(why) = outcome {
-        refused::record(process, number, why);
+    match (entry.run)(call, arg) {
+        Ok(()) => 0,
+        Err(why) => refuse(call, cmd, why),
     }
-    result_of(outcome, form)
 }
 
-/// The calls that clients make most, in their most frequent form. Each is served as its handler
-/// would; `None` leaves it to that.
-#[inline(always)]
-fn quickly(call: Call<'_>, code: u32, arg: u64) -> Option<DxgResult> {
-    match code {
-        DXG_IOCTL_SIGNALSYNCHRONIZATIONOBJECTFROMCPU => wait::signal_quickly(call, arg),
-        DXG_IOCTL_WAITFORSYNCHRONIZATIONOBJECTFROMCPU => wait::wait_quickly(call, arg),
-        _ => None,
-    }
+/// What a refused call returns.
+#[cold]
+#[inline(never)]
+fn refuse(call: Call<'_>, cmd: u32, why: DxgError) -> isize {
+    let (code, form) = split(cmd);
+
+    refused::record(call.process, code & 0xff, why);
+    result_of(Err(why), form)
 }

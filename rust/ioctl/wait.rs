@@ -208,16 +208,27 @@ impl Request {
         act(locals.as_slice(), &elements)
     }
 
-    /// Sleeps until the elements are satisfied.
+    /// Waits for the elements, in the call or with an event.
     #[inline(always)]
-    fn block(&self, call: Call<'_>, mode: Mode, locals: &[u32], elements: &[Element]) -> DxgResult {
+    fn wait(
+        &self,
+        call: Call<'_>,
+        mode: Mode,
+        event: u64,
+        locals: &[u32],
+        elements: &[Element],
+    ) -> DxgResult {
         let process = call.process;
+        let waits = &process.waits;
 
-        cpu_wait::block(&process.waits, &process.interrupted, mode, elements, || {
-            let values = elements.iter().map(|element| element.value);
+        match event {
+            0 => cpu_wait::block(waits, &process.interrupted, mode, elements, || {
+                let values = elements.iter().map(|element| element.value);
 
-            self.same_call(mode, locals, values)
-        })
+                self.same_call(mode, locals, values)
+            }),
+            slot => cpu_wait::notify(waits, mode, elements, EventFd::from_slot(slot)?),
+        }
     }
 
     /// The elements, in the order of the call.
@@ -418,16 +429,20 @@ pub(super) fn signal_from_cpu(
 
 /// The signal of one fence that nothing is to be said about; `None` leaves the call, which has had
 /// no effect, to [`signal_from_cpu`].
-#[inline(never)]
+#[inline(always)]
 pub(super) fn signal_quickly(call: Call<'_>, arg: u64) -> Option<DxgResult> {
     let one = user::read_one_signal(arg)?;
+
     // CAST: what follows the flags is padding.
-    let allow_rewind = wait_rules::signal_flags(one.rest[0] as u32).ok()?;
+    if one.rest[0] as u32 != 0 {
+        return None;
+    }
+
     let lookup = call.process.handles.lookup();
     let fence = lookup.plain_fence(one.object, one.device, |rights| rights.signal)?;
 
     if fence
-        .signal_alone(Stamp::of_caller(), one.value, allow_rewind)
+        .signal_alone(Stamp::of_caller(), one.value, false)
         .ok()?
     {
         return Some(Ok(()));
@@ -440,13 +455,13 @@ pub(super) fn signal_quickly(call: Call<'_>, arg: u64) -> Option<DxgResult> {
     let fence = fence.clone();
 
     drop(lookup);
-    Some(signal_others(&fence, one.value, allow_rewind))
+    Some(signal_others(fence, one.value))
 }
 
 /// Signals a fence that has waiters to release.
 #[inline(never)]
-fn signal_others(fence: &Arc<Fence>, value: u64, allow_rewind: bool) -> DxgResult {
-    Ok(fence.signal(value, allow_rewind)?)
+fn signal_others(fence: Arc<Fence>, value: u64) -> DxgResult {
+    Ok(fence.signal(value, false)?)
 }
 
 /// D3DKMTWaitForSynchronizationObjectFromCpu (0x3a): waits for values of fences, in the call or
@@ -473,35 +488,27 @@ pub(super) fn wait_from_cpu(
     request.with_elements(
         call,
         |rights| rights.wait,
-        |locals, elements| match args.hAsyncEvent {
-            0 => request.block(call, mode, locals, elements),
-            slot => cpu_wait::notify(
-                &call.process.waits,
-                mode,
-                elements,
-                EventFd::from_slot(slot)?,
-            ),
-        },
+        |locals, elements| request.wait(call, mode, args.hAsyncEvent, locals, elements),
     )
 }
 
-/// The wait for one fence that nothing is to be said about, in the call; `None` leaves the call,
-/// which has had no effect, to [`wait_from_cpu`].
-#[inline(never)]
+/// The wait for one fence that nothing is to be said about; `None` leaves the call, which has had
+/// no effect, to [`wait_from_cpu`].
+#[inline(always)]
 pub(super) fn wait_quickly(call: Call<'_>, arg: u64) -> Option<DxgResult> {
     let one = user::read_one_wait(arg)?;
     let [event, flags] = one.rest;
     // CAST: what follows the flags is padding.
     let mode = wait_rules::wait_flags(flags as u32).ok()?;
 
-    if event != 0 || !call.process.interrupted.is_empty() {
+    if !call.process.interrupted.is_empty() {
         return None;
     }
 
     let lookup = call.process.handles.lookup();
     let fence = lookup.plain_fence(one.object, one.device, |rights| rights.wait)?;
 
-    if fence.satisfies(one.value) {
+    if event == 0 && fence.satisfies(one.value) {
         return Some(Ok(()));
     }
 
@@ -511,22 +518,24 @@ pub(super) fn wait_quickly(call: Call<'_>, arg: u64) -> Option<DxgResult> {
     };
 
     drop(lookup);
-    Some(block_for(call, mode, &one, element))
+    Some(wait_for_one(call, mode, &one, element))
 }
 
-/// Sleeps for one fence.
+/// Waits for one fence, in the call or with an event.
 #[inline(never)]
-fn block_for(call: Call<'_>, mode: Mode, one: &user::One, element: Element) -> DxgResult {
+fn wait_for_one(call: Call<'_>, mode: Mode, one: &user::One, element: Element) -> DxgResult {
     let request = Request {
         device: one.device,
         handles: one.objects,
         values: one.values,
         count: 1,
     };
+    let [event, _] = one.rest;
 
-    request.block(
+    request.wait(
         call,
         mode,
+        event,
         slice::from_ref(&one.object),
         slice::from_ref(&element),
     )
