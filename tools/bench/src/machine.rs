@@ -5,6 +5,8 @@ use std::hint::black_box;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use rustix::thread::{sched_setaffinity, CpuSet};
+
 use crate::result::Machine;
 
 /// Describes this machine.
@@ -26,6 +28,22 @@ pub fn describe() -> Machine {
 /// How many processors there are.
 pub fn cpus() -> usize {
     available_parallelism().map_or(0, usize::from)
+}
+
+/// Keeps the calling thread on one processor.
+pub fn pin(processor: usize) {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    // Where there is no such processor the measurement is made on any.
+    let _ = sched_setaffinity(None, &set);
+}
+
+/// Lets it run on all of them.
+pub fn unpin() {
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
+    // As before `pin`, or pinned a little longer.
+    let _ = sched_setaffinity(None, &all);
 }
 
 /// Whether the clock passes equally in equal work, as one that counts instructions does: a loop

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 
-use rustix::thread::{sched_setaffinity, CpuSet};
-
 use crate::fds::{channel, receive, send};
+use crate::machine::{pin, unpin};
 use crate::subjects::balls::{self, Ball};
 
 /// The argument that makes this program the second process.
@@ -23,14 +22,6 @@ pub enum Place {
 }
 
 const FIRST_PROCESSOR: usize = 0;
-
-/// Keeps this process on one processor.
-fn pin(processor: usize) {
-    let mut set = CpuSet::new();
-    set.set(processor);
-    // Where there is no such processor the measurement is made on any.
-    let _ = sched_setaffinity(None, &set);
-}
 
 /// The second process, as the first one sees it. Ends when dropped.
 #[derive(Debug)]
@@ -81,10 +72,7 @@ impl Drop for Peer {
         drop(self.socket.take());
         let ended = self.child.wait().expect("the second process ends");
         assert!(ended.success(), "the second process failed: {ended}");
-        let mut all = CpuSet::new();
-        (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
-        // As before `start`, or pinned a little longer.
-        let _ = sched_setaffinity(None, &all);
+        unpin();
     }
 }
 

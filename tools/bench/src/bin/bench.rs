@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    cpu_events, crowd, doorbells, event_loop, gpu, idle, interrupt_forms, lifecycle, native_fences,
-    objects, open, ping_pong, population, process, queued_wait, resets, satisfied, signal,
-    sync_files, waiters, wine, Bench,
+    beside, cpu_events, crowd, doorbells, event_loop, gpu, idle, interrupt_forms, lifecycle,
+    native_fences, objects, open, ping_pong, population, process, queued_wait, resets, satisfied,
+    signal, sync_files, waiters, wine, Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -171,6 +171,9 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     let wants = |group| options.wants(group);
     if wants("signal") {
         signal::measure(runner, &bench, options.plan(200, 5_000, 30));
+    }
+    if wants(beside::GROUP) {
+        beside::measure(runner, &bench, options.plan(100, 2_000, 15));
     }
     if wants("satisfied") {
         satisfied::measure(runner, &bench, options.plan(200, 5_000, 20));

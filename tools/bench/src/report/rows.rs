@@ -11,7 +11,7 @@ use crate::subjects::native_fences::{self, names_of_native::*};
 use crate::subjects::objects::operations::{self, *};
 use crate::subjects::resets::{self, names_of_resets::*};
 use crate::subjects::wine::{self, names_of_requests::*};
-use crate::subjects::{crowd, doorbells, gpu, population, waiters};
+use crate::subjects::{beside, crowd, doorbells, gpu, population, waiters};
 
 /// A ratio to report.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,9 @@ const FIXED: &[Row] = &[
     row("signal", MANY_FENCES, NO_OP, Some(17.0), "one call for 64 fences: 180 instructions for each"),
     row("signal", LIBRARY, NO_OP, None, "a C program, with the library between"),
     row("signal", LIBRARY, NTSYNC, None, "a C program, with the library between"),
+    row(beside::GROUP, OPENDXG, ALONE, None, "both threads take the lock of the handles of their process"),
+    row(beside::GROUP, OPENDXG, NO_OP, None, "the floor: two threads in the no-op call"),
+    row(beside::GROUP, OPENDXG, NTSYNC, None, "two events, which have nothing in common"),
     row("satisfied", MAPPED, NTSYNC, Some(0.01), "no system call"),
     row("satisfied", MAPPED, SYNCOBJ, Some(0.01), "no system call"),
     row("satisfied", OPENDXG, NTSYNC, Some(1.0), "by call"),

@@ -3,6 +3,7 @@
 
 mod across;
 pub mod balls;
+pub mod beside;
 pub mod cpu_events;
 pub mod crowd;
 pub mod doorbells;
@@ -94,6 +95,8 @@ pub mod names {
     pub const OPENDXG: &str = "opendxg";
     /// The driver's call that does nothing.
     pub const NO_OP: &str = "opendxg no-op";
+    /// No other thread does anything.
+    pub const ALONE: &str = "opendxg alone";
     /// A keyed mutex that changes hands.
     pub const KEYED_MUTEX: &str = "opendxg keyed mutex";
     /// /dev/ntsync.
