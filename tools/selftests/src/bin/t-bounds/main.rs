@@ -9,6 +9,7 @@ mod allocations;
 mod cost;
 mod destroy;
 mod fdinfo;
+mod frequent;
 mod late;
 mod waits;
 
@@ -24,6 +25,7 @@ pub(crate) fn main() {
         .with(waits::tests)
         .with(late::tests)
         .with(allocations::tests)
+        .with(frequent::tests)
         .run()
 }
 
