@@ -8,6 +8,7 @@ mod gpu;
 mod handles;
 mod inject;
 mod memory;
+mod nt_fence;
 mod pending;
 mod plain;
 mod questions;
@@ -173,6 +174,7 @@ pub(crate) fn main() {
         .chain(questions::ALL)
         .chain(resources::ALL)
         .chain(handles::ALL)
+        .chain(nt_fence::ALL)
         .chain(sharing::ALL)
         .chain(pending::ALL)
         .chain(windows::ALL)
