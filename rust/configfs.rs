@@ -29,7 +29,8 @@ use crate::{
         MonitoredValues,
         NativeInterruptMode,
         SaveAreas,
-        SoftKmd, //
+        SoftKmd,
+        TableUpdates, //
     },
     sys::{
         params,
@@ -159,6 +160,8 @@ impl GroupOperations for Root {
                 fence_doorbells: 26,
                 fence_memory: 27,
                 save_areas: 28,
+                page_table_updates: 29,
+                paging_log: 30,
             ],
         };
 
@@ -562,6 +565,29 @@ impl AttributeOperations<19> for SoftAdapter {
     }
 }
 
+/// `paging_log`: whether the log of its memory manager is on from the start (MEM-103).
+#[vtable]
+impl AttributeOperations<30> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let is_on = u8::from(this.state.lock().options.logs_paging);
+
+        show(page, fmt!("{is_on}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let is_on = kstrtobool_bytes(page)?;
+        let mut state = this.state.lock();
+
+        if state.adapter.is_some() {
+            return Err(EBUSY);
+        }
+        state.options.logs_paging = is_on;
+        Ok(())
+    }
+}
+
 /// `features`: what is configured about its features, a line for each (FEN-114).
 #[vtable]
 impl AttributeOperations<20> for SoftAdapter {
@@ -737,6 +763,24 @@ impl AttributeOperations<28> for SoftAdapter {
         let areas = written(page, SaveAreas::named)?;
 
         this.configure(|config| config.save_areas = areas)
+    }
+}
+
+/// `page_table_updates`: who updates page tables (MEM-51).
+#[vtable]
+impl AttributeOperations<29> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let name = this.state.lock().config.table_updates.name();
+
+        show(page, fmt!("{name}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let updates = written(page, TableUpdates::named)?;
+
+        this.configure(|config| config.table_updates = updates)
     }
 }
 

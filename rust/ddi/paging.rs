@@ -3,12 +3,12 @@
 //! Page tables of GPU address spaces (MEM-51 to MEM-59), and the aperture (MEM-4, MEM-78).
 //!
 //! The OS part decides what is mapped where, and owns the tables. The KMD knows the format of their
-//! entries. Tables are updated by the processor: mode CPU_VIRTUAL, the only one so far. So that
-//! part of BuildPagingBuffer is done on its return.
+//! entries. Without a paging buffer the processor updates a table (CPU_VIRTUAL), and that is done
+//! when BuildPagingBuffer returns.
 //!
-//! Bytes are filled and moved by the paging node, where the adapter has one. The KMD writes
-//! commands to a [`PagingBuffer`]; the OS part submits them to a context of the paging process, by
-//! whose addresses they name memory.
+//! Bytes are filled and moved by the paging node, where the adapter has one, and tables are updated
+//! by it, if the KMD says so (GPU_VIRTUAL). The KMD writes commands to a [`PagingBuffer`]; the OS
+//! part submits them to a context of the paging process, by whose addresses they name memory.
 
 use super::types::{
     AllocationCookie,
@@ -25,9 +25,10 @@ pub const MAX_APERTURE_PAGES: usize = 64;
 
 /// What is to be done to a GPU address space, or to the aperture (`DXGKARG_BUILDPAGINGBUFFER`).
 pub enum PagingOperation<'a> {
-    /// DXGK_OPERATION_UPDATE_PAGE_TABLE: writes entries. It does not flush.
-    UpdatePageTable(UpdatePageTable<'a>),
-    /// DXGK_OPERATION_FLUSH_TLB: when this returns, no engine has or uses a translation that the
+    /// DXGK_OPERATION_UPDATE_PAGE_TABLE: writes entries. It does not flush. With a buffer the table
+    /// is at a GPU virtual address, and otherwise where the processor sees it.
+    UpdatePageTable(UpdatePageTable<'a>, Option<&'a mut PagingBuffer>),
+    /// DXGK_OPERATION_FLUSH_TLB: when this is done, no engine has or uses a translation that the
     /// tables do not have any more, and no access that has used one is in progress (MEM-58,
     /// GPU-97). Engines may run meanwhile.
     FlushTlb {
@@ -37,6 +38,8 @@ pub enum PagingOperation<'a> {
         first: u64,
         /// GPU virtual address after the last byte. Both 0: the whole address space.
         last: u64,
+        /// Where the commands go that do it; `None`: it is done on return.
+        buffer: Option<&'a mut PagingBuffer>,
     },
     /// DXGK_OPERATION_MAP_APERTURE_SEGMENT: the aperture shows pages where it showed none.
     MapApertureSegment(MapApertureSegment<'a>),
@@ -66,7 +69,7 @@ impl PagingOperation<'_> {
             Self::TransferVirtual(..) => 8,
             Self::FillVirtual(..) => 9,
             Self::InitContextResource(..) => 10,
-            Self::UpdatePageTable(_) => 11,
+            Self::UpdatePageTable(..) => 11,
             Self::FlushTlb { .. } => 12,
             Self::UpdateContextAllocation(..) => 13,
             Self::NotifyResidency(_) => 15,
@@ -90,7 +93,7 @@ pub enum Built {
 }
 
 /// Most dwords of a paging buffer.
-pub const PAGING_BUFFER_DWORDS: usize = 256;
+pub const PAGING_BUFFER_DWORDS: usize = 1024;
 
 /// A paging buffer, to which the KMD writes commands for the paging node (`pDmaBuffer`). There are
 /// no private data of the driver with it.
@@ -277,8 +280,8 @@ pub struct UpdatePageTable<'a> {
     pub process: ProcessCookie,
     /// Level of the table; 0 has the pages.
     pub level: u32,
-    /// The whole table, as the processor sees it.
-    pub table: &'a [Word64],
+    /// Where the table is.
+    pub table: TableAddress<'a>,
     /// `Use64KBPages`: what each entry of a table of level 0 stands for.
     pub page_size: PageSize,
     /// Index of the first entry; all that are to be written are in the table.
@@ -295,6 +298,15 @@ pub struct UpdatePageTable<'a> {
     pub driver_protection: u64,
     /// GPU virtual address that the first entry is for.
     pub address: u64,
+}
+
+/// Where a page table is (`DXGK_PAGETABLEUPDATEADDRESS`).
+#[derive(Clone, Copy)]
+pub enum TableAddress<'a> {
+    /// `CpuVirtual`: the whole table, as the processor sees it.
+    CpuVirtual(&'a [Word64]),
+    /// `GpuVirtual`: its address in the paging process.
+    GpuVirtual(u64),
 }
 
 /// How large the pages of a table of level 0 are (`DXGK_PTE_PAGE_SIZE`).
@@ -344,12 +356,17 @@ impl<'a> Entries<'a> {
         }
     }
 
+    /// The one with this number among them.
+    pub fn get(&self, index: usize) -> Option<PageTableEntry> {
+        match self {
+            Self::Each(entries) => entries.get(index).copied(),
+            Self::Repeat(entry, _) => (index < self.count()).then_some(*entry),
+        }
+    }
+
     /// All of them.
     pub fn iter(self) -> impl Iterator<Item = PageTableEntry> + 'a {
-        (0..self.count()).filter_map(move |index| match self {
-            Self::Each(entries) => entries.get(index).copied(),
-            Self::Repeat(entry, _) => Some(entry),
-        })
+        (0..self.count()).filter_map(move |index| self.get(index))
     }
 }
 

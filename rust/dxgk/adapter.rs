@@ -17,6 +17,7 @@ use super::{
         CpuEventsFile,
         Debugfs,
         NativeFencesFile,
+        PageTablesFile,
         ReportsFile, //
     },
     dpc::Dpc,
@@ -62,6 +63,7 @@ use crate::{
         },
         caps::{
             DriverCaps,
+            PageTableUpdateMode,
             StartInfo, //
         },
         class::{
@@ -161,6 +163,8 @@ pub(crate) struct AdapterOptions {
     pub(crate) event_path: EventPath,
     /// What is configured about its features.
     pub(crate) overrides: Overrides,
+    /// The log of its memory manager is on from the start (MEM-73).
+    pub(crate) logs_paging: bool,
 }
 
 impl AdapterOptions {
@@ -168,6 +172,7 @@ impl AdapterOptions {
     pub(crate) const NONE: Self = Self {
         event_path: EventPath::Local,
         overrides: Overrides::NONE,
+        logs_paging: false,
     };
 }
 
@@ -243,6 +248,7 @@ pub(crate) struct Adapter {
     _native_fences_file: Option<NativeFencesFile>,
     _cpu_events_file: Option<CpuEventsFile>,
     _paging_file: Option<PagingFile>,
+    _page_tables_file: Option<PageTablesFile>,
 }
 
 impl CountedOn for Adapter {
@@ -373,6 +379,10 @@ impl Adapter {
                 let id = kind.id_of(index);
                 let memory = AdapterMemory::new(id, &caps, native_fences.as_ref(), &*kmd, &class)?;
 
+                if options.logs_paging {
+                    memory.log.start().map_err(|_| KmdError::NoMemory)?;
+                }
+
                 (caps, features, native_fences.unwrap_or_default(), memory)
             };
             let on = OnAdapter {
@@ -380,12 +390,15 @@ impl Adapter {
                 gpu_mmu: &caps.gpu_mmu,
                 contexts: &contexts,
                 log: &memory.log,
+                // The paging process has its tables written by the processor.
+                node: None,
             };
-            // Memory is missing, to the KMD or here.
             let shows_fences = native_fence_caps.map_to_gpu_system_process;
-            let has_paging_node = caps.paging_node.is_some() && memory.addresses.is_some();
-            let paging_process = (shows_fences || has_paging_node)
-                .then(|| PagingProcess::new(&port, &on, &stats, shows_fences))
+            let levels = on.addresses.as_ref().map(|(levels, _)| levels);
+            let paging_space = start_rules::paging_space(&caps, &native_fence_caps, levels)?;
+            // Memory is missing, to the KMD or here.
+            let paging_process = paging_space
+                .map(|space| PagingProcess::new(&port, &on, &stats, space, shows_fences))
                 .transpose()
                 .map_err(|_| KmdError::NoMemory)?;
             let paging_engine = match (&paging_process, &memory.addresses, caps.paging_node) {
@@ -415,6 +428,11 @@ impl Adapter {
                 .map_err(|_| KmdError::NoMemory)?;
             let paging_file = debugfs
                 .map(|debugfs| debugfs.paging_file(luid, &memory.worker))
+                .transpose()
+                .map_err(|_| KmdError::NoMemory)?;
+            let page_tables_file = debugfs
+                .zip(paging_process.as_ref())
+                .map(|(debugfs, process)| debugfs.page_tables_file(luid, process.space()))
                 .transpose()
                 .map_err(|_| KmdError::NoMemory)?;
             let cpu_events_file = debugfs
@@ -460,6 +478,7 @@ impl Adapter {
                     _native_fences_file: native_fences_file,
                     _cpu_events_file: cpu_events_file,
                     _paging_file: paging_file,
+                    _page_tables_file: page_tables_file,
                 }),
                 GFP_KERNEL,
             )
@@ -724,7 +743,17 @@ impl Adapter {
             gpu_mmu: &self.caps.gpu_mmu,
             contexts: &self.contexts,
             log: &self.memory.log,
+            node: self.table_writer(),
         }
+    }
+
+    /// What writes page tables of clients; `None`: the processor.
+    fn table_writer(&self) -> Option<&Arc<PagingEngine>> {
+        let mode = self.caps.gpu_mmu.page_table_update_mode;
+
+        self.paging_engine
+            .as_ref()
+            .filter(|_| mode == PageTableUpdateMode::GpuVirtual)
     }
 
     /// Whether it has native fences (FEN-113).

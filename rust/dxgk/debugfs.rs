@@ -17,6 +17,7 @@ use super::{
     },
     sync::native_interrupts::NativeInterrupts,
     vidmm::{
+        address_space::AddressSpace,
         paging_control::{
             paging_file,
             PagingFile, //
@@ -48,6 +49,9 @@ pub(in crate::dxgk) type NativeFencesFile = Pin<KBox<File<Arc<NativeInterrupts>>
 /// Shows what there was of the border of an adapter, in the same way.
 pub(in crate::dxgk) type CpuEventsFile = Pin<KBox<File<BorderCounts>>>;
 
+/// Shows the page tables of the paging process of an adapter, in the same way.
+pub(in crate::dxgk) type PageTablesFile = Pin<KBox<File<Arc<AddressSpace>>>>;
+
 /// The directory. Dropping it removes it, when the files of adapters are gone too, and waits for
 /// those who read.
 pub(crate) struct Debugfs {
@@ -57,6 +61,7 @@ pub(crate) struct Debugfs {
     native_fences: Dir,
     cpu_events: Dir,
     paging: Dir,
+    page_tables: Dir,
     _totals: Pin<KBox<File<()>>>,
 }
 
@@ -73,6 +78,7 @@ impl Debugfs {
             native_fences: dir.subdir(c"native-fences"),
             cpu_events: dir.subdir(c"cpu-events"),
             paging: dir.subdir(c"paging"),
+            page_tables: dir.subdir(c"page-tables"),
             dir,
             _totals: totals,
         })
@@ -134,6 +140,20 @@ impl Debugfs {
         paging_file(&self.paging, &file_name(luid)?, worker)
     }
 
+    /// The same for the page tables of its paging process, if it has one.
+    pub(in crate::dxgk) fn page_tables_file(
+        &self,
+        luid: Luid,
+        space: &Arc<AddressSpace>,
+    ) -> Result<PageTablesFile> {
+        let name = file_name(luid)?;
+        let file = self
+            .page_tables
+            .read_callback_file(&name, space.clone(), &show_page_tables);
+
+        KBox::pin_init(file, GFP_KERNEL)
+    }
+
     /// The same for its CPU events, if they go across a border.
     pub(in crate::dxgk) fn cpu_events_file(
         &self,
@@ -147,6 +167,10 @@ impl Debugfs {
 
         KBox::pin_init(file, GFP_KERNEL)
     }
+}
+
+fn show_page_tables(space: &Arc<AddressSpace>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    space.show_tables(f)
 }
 
 /// What there was of the border of an adapter.

@@ -27,7 +27,10 @@ use super::{
         native_storage::NativeStorage, //
     },
     vidmm::{
-        address_space::AddressSpace,
+        address_space::{
+            AddressSpace,
+            Who, //
+        },
         idle::IdleList,
         notice::Notices,
         reserved::Reservations, //
@@ -93,7 +96,7 @@ impl GpuProcess {
         let class = Passive::here();
         let (kmd, space) = AddressSpace::with_process(
             &adapter.to_space(),
-            id.0,
+            Who::Client(id.0),
             holder.clone(),
             offered,
             |addresses| match &adapter.border {

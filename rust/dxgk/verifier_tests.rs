@@ -251,6 +251,7 @@ mod tests {
                     process: ProcessCookie(made.device.0),
                     first: 0,
                     last: 0,
+                    buffer: None,
                 };
 
                 let _built = made.kmd.build_paging_buffer(&Passive::here(), flush);

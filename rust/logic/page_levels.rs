@@ -29,15 +29,15 @@ pub struct Levels {
 
 impl Levels {
     /// What the caps say; `None` if it makes no sense (MEM-51), so that the adapter does not start.
-    /// The processor updates tables, the only mode so far: it finds them in system memory, where
-    /// they are not larger than a page.
+    /// Tables are in system memory, where they are not larger than a page. Nothing updates them by
+    /// physical addresses.
     pub fn new(caps: &GpuMmuCaps) -> Option<Self> {
         let count = caps.page_table_levels;
         // CAST: 32 bits fit a usize.
         let used = caps.levels.get(..count as usize)?;
         let mut index_bits = [0; MAX_PAGE_TABLE_LEVELS];
 
-        if count < 2 || caps.page_table_update_mode != PageTableUpdateMode::CpuVirtual {
+        if count < 2 || caps.page_table_update_mode == PageTableUpdateMode::GpuPhysical {
             return None;
         }
         for (bits, level) in index_bits.iter_mut().zip(used) {

@@ -123,6 +123,10 @@ named! {
         Nothing = "Nothing",
         /// DxgkDdiCreateProcess.
         CreateProcess = "CreateProcess",
+        /// DxgkDdiCreateDevice.
+        CreateDevice = "CreateDevice",
+        /// DxgkDdiCreateContext.
+        CreateContext = "CreateContext",
         /// DxgkDdiSetRootPageTable.
         SetRootPageTable = "SetRootPageTable",
     }
@@ -179,7 +183,8 @@ pub struct Action {
     pub offset: u64,
     /// Where the first page is in its allocation, in bytes.
     pub source: u64,
-    /// The GPU virtual address that bytes are copied from.
+    /// The GPU virtual address that bytes are copied from; that of a page table, in the paging
+    /// process.
     pub from: u64,
     /// The GPU virtual address of the first byte; that of a copy, where it goes to.
     pub address: u64,

@@ -9,13 +9,17 @@ use super::{
         NATIVE_FENCE, //
     },
     feature_agreement::Agreed,
-    feature_overrides::Overrides, //
+    feature_overrides::Overrides,
+    kept_pages,
+    page_levels::Levels,
+    paging_scratch::PagingSpace, //
 };
 use crate::ddi::{
     callbacks::Record,
     caps::{
         AdapterQuery,
-        DriverCaps, //
+        DriverCaps,
+        PageTableUpdateMode, //
     },
     class::Passive,
     feature::DriverInterface,
@@ -127,4 +131,35 @@ pub fn check_native_fences(caps: &NativeFenceCaps, has_addresses: bool) -> Resul
         return Err(KmdError::NotSupported);
     }
     Ok(())
+}
+
+/// How the addresses of the paging process are divided, if there is to be one: for a paging node,
+/// or for fences.
+///
+/// InvalidParameter: the paging node is to update page tables, and there is none, or fences are
+/// wanted where there is no room for them.
+pub fn paging_space(
+    caps: &DriverCaps,
+    native_fences: &NativeFenceCaps,
+    levels: Option<&Levels>,
+) -> KmdResult<Option<PagingSpace>> {
+    let by_node = caps.gpu_mmu.page_table_update_mode != PageTableUpdateMode::CpuVirtual;
+    let shows_fences = native_fences.map_to_gpu_system_process;
+    let has_node = caps.paging_node.is_some();
+    let Some(levels) = levels.filter(|_| has_node || shows_fences) else {
+        return match by_node {
+            true => Err(KmdError::InvalidParameter),
+            false => Ok(None),
+        };
+    };
+
+    if by_node && !has_node {
+        return Err(KmdError::InvalidParameter);
+    }
+
+    let wish = shows_fences.then(|| kept_pages::wish(native_fences));
+
+    PagingSpace::new(levels, by_node, wish)
+        .map(Some)
+        .ok_or(KmdError::InvalidParameter)
 }

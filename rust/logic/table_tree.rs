@@ -3,7 +3,9 @@
 //! Which page tables an address space has, and what leads to them (MEM-53 to MEM-56).
 //!
 //! A table is made when the first page below it gets a meaning, and goes with the last one. It is
-//! full of invalid entries before anything leads to it. What is taken out is freed behind the next
+//! full of invalid entries before anything leads to it. The root is there from the start, and says
+//! nothing until it is [needed](TableTree::begin_root): most processes never have memory that is
+//! resident (MEM-65). What is taken out is freed behind the next
 //! flush: an engine may look at it until then.
 //!
 //! A change is any number of claims, writes and sweeps, and then one [`TableTree::finish`]. With
@@ -31,11 +33,11 @@ use crate::{
             PageEntry,
             PageSize,
             PageTableEntry,
+            TableAddress,
             MAX_ENTRIES, //
         },
         segments::SYSTEM_MEMORY, //
-    },
-    platform::Word64, //
+    }, //
 };
 
 /// A table: its level, and its number among all of the level. In order.
@@ -70,7 +72,7 @@ pub struct Update<'a> {
 
 impl<'a> Update<'a> {
     /// What the KMD gets for a table with this key, which is there.
-    pub fn of_table(&self, key: Key, table: &'a [Word64]) -> TableUpdate<'a> {
+    pub fn of_table(&self, key: Key, table: TableAddress<'a>) -> TableUpdate<'a> {
         TableUpdate {
             level: key.level,
             table,
@@ -133,6 +135,9 @@ pub trait Tables {
     /// Makes a table that is not there, with pages of 4 KiB. Its entries say anything.
     fn make(&mut self, key: Key) -> Result<(), Self::Error>;
 
+    /// A table is about to be initialised.
+    fn commit(&mut self, key: Key);
+
     /// Takes a table out, which is freed by [`Tables::flush`].
     fn take_out(&mut self, key: Key);
 
@@ -140,7 +145,7 @@ pub trait Tables {
     fn entry_to(&self, key: Key) -> PageTableEntry;
 
     /// Has the KMD write entries of a table.
-    fn update(&self, key: Key, update: &Update<'_>);
+    fn update(&mut self, key: Key, update: &Update<'_>);
 
     /// How many entries a root has that is to have so many at least.
     fn root_entries(&self, least: u32) -> Result<u32, Self::Error>;
@@ -254,6 +259,8 @@ pub struct TableTree {
     rules: Rules,
     /// How long the table of the highest level is (MEM-59).
     root_entries: u32,
+    /// The root is initialised.
+    has_root: bool,
     /// Contexts are suspended until the change is finished.
     is_idle: bool,
     /// Something was written.
@@ -271,6 +278,7 @@ impl TableTree {
             levels,
             rules,
             root_entries: levels.entries(levels.root()),
+            has_root: false,
             is_idle: false,
             is_changed: false,
             is_stale: false,
@@ -282,8 +290,60 @@ impl TableTree {
             tree.root_entries = tree.most_entries(tables.root_entries(1)?);
         }
         tables.make(root)?;
-        tree.initialise(tables, root);
         Ok(tree)
+    }
+
+    /// The root is about to be used: it is full of invalid entries from now on.
+    pub fn begin_root(&mut self, tables: &mut impl Tables) {
+        if !core::mem::replace(&mut self.has_root, true) {
+            self.initialise(tables, self.root());
+        }
+    }
+
+    /// Makes all tables that these pages need at once (MEM-73): all of them are there before the
+    /// first is initialised, and all of them are before anything leads to them. There is none of
+    /// them yet. They are for nothing, until these pages get a meaning.
+    pub fn prepare<T: Tables>(
+        &mut self,
+        tables: &mut T,
+        first: u64,
+        end: u64,
+    ) -> Result<(), T::Error> {
+        let root = self.root();
+        let last = end.saturating_sub(1);
+        let keys = |tree: &Self, level| {
+            let (from, to) = (tree.table(level, first), tree.table(level, last));
+
+            (from.number..=to.number).map(move |number| Key { level, number })
+        };
+        let least = self.levels.index(root.level, last).saturating_add(1);
+
+        if least > self.root_entries {
+            self.root_entries = self.most_entries(tables.root_entries(least)?).max(least);
+        }
+        for level in (0..root.level).rev() {
+            for key in keys(self, level) {
+                tables.go_on()?;
+                tables.make(key)?;
+            }
+        }
+        for level in (0..=root.level).rev() {
+            for key in keys(self, level) {
+                tables.commit(key);
+            }
+        }
+        for level in (0..=root.level).rev() {
+            for key in keys(self, level) {
+                self.clear(tables, key, self.entries(tables, key), Clear::New);
+            }
+        }
+        self.has_root = true;
+        for level in 0..root.level {
+            for key in keys(self, level) {
+                self.lead_to(tables, key, tables.entry_to(key));
+            }
+        }
+        Ok(())
     }
 
     /// Names the table of the highest level.
@@ -292,6 +352,11 @@ impl TableTree {
             level: self.levels.root(),
             number: 0,
         }
+    }
+
+    /// How addresses are divided.
+    pub fn levels(&self) -> Levels {
+        self.levels
     }
 
     /// How many entries it has.
@@ -363,6 +428,7 @@ impl TableTree {
 
     /// The table is new.
     fn initialise(&mut self, tables: &mut impl Tables, key: Key) {
+        tables.commit(key);
         self.clear(tables, key, self.entries(tables, key), Clear::New);
     }
 
@@ -414,6 +480,7 @@ impl TableTree {
         let root = self.levels.root();
         let index = self.levels.index(root, page);
 
+        self.begin_root(tables);
         if index >= self.root_entries {
             self.resize_root(tables, index.saturating_add(1))?;
         }
@@ -440,7 +507,10 @@ impl TableTree {
         // No table has this number: the root is one.
         let new = Key { number: 1, ..old };
 
+        // MEM-76.
+        self.suspend(tables);
         tables.make(new)?;
+        tables.commit(new);
         self.clear(tables, new, entries, Clear::New);
 
         let mut at = Key {
@@ -469,7 +539,6 @@ impl TableTree {
 
         tables.set_used(new, used);
         // MEM-55, MEM-59.
-        self.suspend(tables);
         self.clear(tables, old, self.root_entries, Clear::Moves);
         tables.move_root(new, old, entries);
         self.root_entries = entries;

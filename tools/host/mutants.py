@@ -342,7 +342,7 @@ MUTANTS = [
     ("tdr.rs", "request.looks >= LOOKS\n", "true\n", "unit"),
     ("tdr.rs", "since.reached == reached && !look.is_stopped", "since.reached == reached", "unit"),
     ("tdr.rs", "oldest.is_some_and(|at| now_ns.saturating_sub(at) < WINDOW_NS)", "false", "unit"),
-    ("table_tree.rs", "        // MEM-55, MEM-59.\n        self.suspend(tables);\n", "", "unit"),
+    ("table_tree.rs", "        // MEM-76.\n        self.suspend(tables);\n", "", "unit"),
     ("table_tree.rs", "        if self.rules.is_idle {", "        if false {", "unit"),
     ("table_tree.rs", "            self.is_stale |= pages.were_valid;\n", "", "unit"),
     ("table_tree.rs", "        self.is_stale |= !is_there;\n", "", "unit"),

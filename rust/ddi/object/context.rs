@@ -4,7 +4,11 @@
 
 use super::{
     allocation::Allocation,
-    device::Device, //
+    device::Device,
+    process::{
+        Process,
+        TableUpdate, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -46,8 +50,9 @@ use crate::{
     }, //
 };
 
-/// What a paging node is to do with bytes of an allocation.
-#[derive(Clone, Copy)]
+/// What a paging node is to do: with bytes of an allocation, or with page tables, of which only
+/// `change` counts.
+#[derive(Clone, Copy, Default)]
 pub struct PagingWork<'a> {
     /// Where in the allocation they begin.
     pub offset: u64,
@@ -59,9 +64,16 @@ pub struct PagingWork<'a> {
     pub change: Change<'a>,
 }
 
-/// What a paging node makes of bytes.
-#[derive(Clone, Copy)]
+/// What a paging node makes of bytes, or of page tables.
+#[derive(Clone, Copy, Default)]
 pub enum Change<'a> {
+    /// Nothing: there is nothing to build.
+    #[default]
+    Nothing,
+    /// UpdatePageTable of this process.
+    Table(&'a Process, &'a TableUpdate<'a>),
+    /// FlushTlb of this process, from the first address to before the last one.
+    Flush(&'a Process, u64, u64),
     /// TransferVirtual of bytes of an allocation, from this GPU virtual address.
     Transfer(&'a Allocation, u64, Direction),
     /// FillVirtual of bytes of an allocation: each dword is this.
@@ -166,6 +178,11 @@ impl Context {
         Ok(kmd.build_paging_buffer(
             &class.building(),
             match change {
+                Change::Nothing => return Ok(Built::All),
+                Change::Table(process, update) => process.table_operation(update, Some(buffer)),
+                Change::Flush(process, first, last) => {
+                    process.flush_operation(first, last, Some(buffer))
+                }
                 Change::Transfer(allocation, source, direction) => {
                     PagingOperation::TransferVirtual(
                         TransferVirtual {

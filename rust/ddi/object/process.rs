@@ -8,7 +8,9 @@ use crate::{
         paging::{
             Entries,
             PageSize,
+            PagingBuffer,
             PagingOperation,
+            TableAddress,
             UpdatePageTable, //
         },
         port::Port,
@@ -26,8 +28,7 @@ use crate::{
     },
     platform::{
         self,
-        Shared,
-        Word64, //
+        Shared, //
     }, //
 };
 
@@ -44,8 +45,8 @@ pub struct Process {
 pub struct TableUpdate<'a> {
     /// Level of the table; 0 has the pages.
     pub level: u32,
-    /// The whole table, as the processor sees it.
-    pub table: &'a [Word64],
+    /// As in [`UpdatePageTable`].
+    pub table: TableAddress<'a>,
     /// As in [`UpdatePageTable`].
     pub page_size: PageSize,
     /// Index of the first entry; all that are to be written are in the table.
@@ -130,9 +131,12 @@ impl Process {
         Ok((entries, bytes))
     }
 
-    /// UpdatePageTable. While the adapter is being stopped this waits; a stopped one looks at no
-    /// table any more.
-    pub fn update_page_table(&self, class: &Passive, update: &TableUpdate<'_>) {
+    /// What the KMD gets.
+    pub(super) fn table_operation<'a>(
+        &self,
+        update: &TableUpdate<'a>,
+        buffer: Option<&'a mut PagingBuffer>,
+    ) -> PagingOperation<'a> {
         let update = UpdatePageTable {
             process: self.cookie,
             level: update.level,
@@ -146,10 +150,31 @@ impl Process {
             address: update.address,
         };
 
+        PagingOperation::UpdatePageTable(update, buffer)
+    }
+
+    /// The same for a flush.
+    pub(super) fn flush_operation<'a>(
+        &self,
+        first: u64,
+        last: u64,
+        buffer: Option<&'a mut PagingBuffer>,
+    ) -> PagingOperation<'a> {
+        PagingOperation::FlushTlb {
+            process: self.cookie,
+            first,
+            last,
+            buffer,
+        }
+    }
+
+    /// UpdatePageTable by the processor. While the adapter is being stopped this waits; a stopped
+    /// one looks at no table any more.
+    pub fn update_page_table(&self, class: &Passive, update: &TableUpdate<'_>) {
         if let Some(kmd) = self.port.enter_to_page(class) {
             // It is done on return.
-            let _done = kmd
-                .build_paging_buffer(&class.building(), PagingOperation::UpdatePageTable(update));
+            let _done =
+                kmd.build_paging_buffer(&class.building(), self.table_operation(update, None));
         }
     }
 
@@ -157,11 +182,7 @@ impl Process {
     /// adapter is being stopped this waits; a stopped one has no translations any more. So on
     /// return nobody uses an old one, whatever has become of the adapter.
     pub fn flush_tlb(&self, class: &Passive, first: u64, last: u64) {
-        let flush = PagingOperation::FlushTlb {
-            process: self.cookie,
-            first,
-            last,
-        };
+        let flush = self.flush_operation(first, last, None);
 
         if let Some(kmd) = self.port.enter_to_page(class) {
             // It is done on return.

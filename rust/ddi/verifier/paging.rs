@@ -21,6 +21,7 @@ use crate::ddi::{
         NotifyResidency,
         PagingBuffer,
         PagingOperation,
+        TableAddress,
         TransferVirtual,
         UnmapApertureSegment,
         UpdateContextAllocation,
@@ -39,6 +40,9 @@ use crate::ddi::{
 /// Pages of segments and of page tables.
 const PAGE_SIZE: u64 = 4096;
 
+/// Most entries of a page table, which have 4 bytes at least.
+const TABLE_ENTRIES: usize = 1024;
+
 /// The only kind of context that a paging buffer is for.
 const PACKETS: Kind = Kind::Context(Scheduling::Packets);
 
@@ -46,12 +50,15 @@ impl Verifier {
     /// BuildPagingBuffer.
     pub(super) fn build_paging(&self, class: &Passive, operation: PagingOperation<'_>) -> Built {
         let built = match operation {
-            PagingOperation::UpdatePageTable(update) => self.update_page_table(class, update),
+            PagingOperation::UpdatePageTable(update, buffer) => {
+                self.update_page_table(class, update, buffer)
+            }
             PagingOperation::FlushTlb {
                 process,
                 first,
                 last,
-            } => self.flush_tlb(class, process, first, last),
+                buffer,
+            } => self.flush_tlb(class, process, (first, last), buffer),
             PagingOperation::MapApertureSegment(map) => self.map_aperture(class, map),
             PagingOperation::UnmapApertureSegment(unmap) => self.unmap_aperture(class, unmap),
             PagingOperation::TransferVirtual(transfer, buffer) => {
@@ -77,54 +84,83 @@ impl Verifier {
         Some(built)
     }
 
-    fn update_page_table(&self, class: &Passive, update: UpdatePageTable<'_>) -> Option<Built> {
+    /// Runs `build`, which gets the buffer if there is one; without one it is done on return.
+    fn build_or_do(
+        &self,
+        call: &Call<'_>,
+        buffer: Option<&mut PagingBuffer>,
+        build: impl FnOnce(Option<&mut PagingBuffer>) -> Built,
+    ) -> Option<Built> {
+        match buffer {
+            Some(buffer) => {
+                call.check(Rule::BadValue, self.caps.paging_node.is_some());
+                self.build(call, buffer, false, |buffer| build(Some(buffer)))
+            }
+            None => Self::is_done(call, build(None)),
+        }
+    }
+
+    fn update_page_table(
+        &self,
+        class: &Passive,
+        update: UpdatePageTable<'_>,
+        buffer: Option<&mut PagingBuffer>,
+    ) -> Option<Built> {
         let process = update.process.0;
         let (call, process) = self.enter_on(Entry::UpdatePageTable, Kind::Process, process)?;
         let count = update.entries.count();
         // CAST: 32 bits fit a usize. OVERFLOW: a table has two entries in a word at most.
         let end = (update.start as usize).checked_add(count);
-        let room = update.table.len().saturating_mul(2);
+        let room = match update.table {
+            TableAddress::CpuVirtual(table) => table.len().saturating_mul(2),
+            TableAddress::GpuVirtual(_) => TABLE_ENTRIES,
+        };
+        // An engine writes what the buffer says; the processor has none.
+        let is_by_gpu = matches!(update.table, TableAddress::GpuVirtual(_));
 
         call.check(
             Rule::BadValue,
             update.level < self.caps.gpu_mmu.page_table_levels
                 && update.address % PAGE_SIZE == 0
+                && is_by_gpu == buffer.is_some()
                 && end.is_some_and(|end| end <= room)
                 && !matches!(update.entries, Entries::Each(entries) if entries.len() > MAX_ENTRIES),
         );
-        Self::is_done(
-            &call,
+        self.build_or_do(&call, buffer, |buffer| {
             self.kmd.build_paging_buffer(
                 class,
-                PagingOperation::UpdatePageTable(UpdatePageTable {
-                    process: ProcessCookie(process.cookie()),
-                    ..update
-                }),
-            ),
-        )
+                PagingOperation::UpdatePageTable(
+                    UpdatePageTable {
+                        process: ProcessCookie(process.cookie()),
+                        ..update
+                    },
+                    buffer,
+                ),
+            )
+        })
     }
 
     fn flush_tlb(
         &self,
         class: &Passive,
         process: ProcessCookie,
-        first: u64,
-        last: u64,
+        (first, last): (u64, u64),
+        buffer: Option<&mut PagingBuffer>,
     ) -> Option<Built> {
         let (call, process) = self.enter_on(Entry::FlushTlb, Kind::Process, process.0)?;
 
         call.check(Rule::BadValue, first <= last);
-        Self::is_done(
-            &call,
+        self.build_or_do(&call, buffer, |buffer| {
             self.kmd.build_paging_buffer(
                 class,
                 PagingOperation::FlushTlb {
                     process: ProcessCookie(process.cookie()),
                     first,
                     last,
+                    buffer,
                 },
-            ),
-        )
+            )
+        })
     }
 
     fn map_aperture(&self, class: &Passive, map: MapApertureSegment<'_>) -> Option<Built> {

@@ -10,7 +10,7 @@
 //! A page goes to somebody else only after the refresh, which ends with a flush (MEM-58).
 //!
 //! LOCK: `state` is a mutex, inside `AllocationMemory::turn`; `AllocationMemory::state` is taken
-//! inside. Entries of the KMD are called under it. Memory is allocated under it: only the process
+//! inside, and so is `PagingEngine::turn`. That of the paging process is inside of the latter. Entries of the KMD are called under it. Memory is allocated under it: only the process
 //! itself waits, and who moves an allocation that it shares.
 
 use super::{
@@ -26,6 +26,7 @@ use super::{
     fence_pages::FencePages,
     idle::IdleList,
     page_tables::PageTables,
+    paging_engine::PagingEngine,
     paging_log::{
         LogAbout,
         PagingLog, //
@@ -62,21 +63,28 @@ use crate::{
         paging_log::{
             Action,
             Kind,
-            Operation, //
+            Operation,
+            PAGING_PROCESS, //
         },
         paging_rules::GROUPS,
+        paging_scratch::PagingSpace,
         table_tree::Rules, //
     },
     sys::alloc::pin_arc, //
 };
 use kernel::{
+    fmt,
     new_mutex,
     prelude::*,
     rbtree::RBTree,
+    static_lock_class,
     sync::{
         atomic::{
+            Acquire,
             Atomic,
-            Relaxed, //
+            AtomicFlag,
+            Relaxed,
+            Release, //
         },
         Arc,
         Mutex, //
@@ -103,6 +111,45 @@ pub(in crate::dxgk) struct OnAdapter<'a> {
     pub(in crate::dxgk) contexts: &'a Arc<AllContexts>,
     /// What the memory manager does there.
     pub(in crate::dxgk) log: &'a Arc<PagingLog>,
+    /// What writes page tables of clients; `None`: the processor.
+    pub(in crate::dxgk) node: Option<&'a Arc<PagingEngine>>,
+}
+
+/// Whose address space it is.
+#[derive(Clone, Copy)]
+pub(in crate::dxgk) enum Who<'a> {
+    /// That of the process with this number.
+    Client(u64),
+    /// That of the paging process, which is divided like this.
+    Paging(&'a PagingSpace),
+}
+
+impl Who<'_> {
+    /// As the log says it.
+    fn id(self) -> u64 {
+        match self {
+            Self::Client(id) => id,
+            Self::Paging(_) => PAGING_PROCESS,
+        }
+    }
+
+    /// How its addresses are divided, where those of processes are divided like this.
+    fn division(self, levels: &Levels, of_process: Division) -> Division {
+        match self {
+            Self::Client(_) => of_process,
+            Self::Paging(at) => Division {
+                // What the KMD may reserve.
+                clients: match at.by_node {
+                    true => ClientSpace {
+                        first: at.end(),
+                        end: levels.pages(),
+                    },
+                    false => of_process.clients,
+                },
+                kept: at.fences,
+            },
+        }
+    }
 }
 
 /// The GPU addresses of a process on one adapter.
@@ -114,6 +161,8 @@ pub(crate) struct AddressSpace {
     contexts: Arc<Contexts>,
     /// They are among those of the adapter.
     _joined: Joined,
+    /// Its root is initialised.
+    has_begun: AtomicFlag,
     /// Bytes that its devices want to be resident, by group.
     usage: [Atomic<u64>; GROUPS],
     /// What the process has offered and could go without.
@@ -127,13 +176,13 @@ pub(crate) struct AddressSpace {
 
 impl AddressSpace {
     /// A process by `create`, which is CreateProcess, with an address space in which is only what
-    /// the KMD reserves. What it takes is charged to `holder`; the log calls it `id`. `None` if the
-    /// adapter has no GPU addresses.
+    /// the KMD reserves. What it takes is charged to `holder`. `None` if the adapter has no GPU
+    /// addresses.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn with_process(
         on: &OnAdapter<'_>,
-        id: u64,
+        who: Who<'_>,
         holder: Arc<Holder>,
         offered: &Arc<IdleList>,
         create: impl FnOnce(&mut dyn ReserveAddresses) -> KmdResult<Arc<object::Process>>,
@@ -141,8 +190,9 @@ impl AddressSpace {
         let Some((levels, division)) = on.addresses else {
             return Ok((create(&mut NoAddresses)?, None));
         };
+        let division = who.division(&levels, division);
         let mut ranges = KmdRanges::new(&levels, division.clients);
-        let log = LogAbout::process(on.log, id);
+        let log = LogAbout::process(on.log, who.id());
 
         log.write(|| Action {
             kind: Kind::Ddi,
@@ -152,8 +202,12 @@ impl AddressSpace {
 
         let kmd = create(&mut ranges)?;
         let offered = offered.clone();
-        let space = Self::new(on, (levels, division), kmd.clone(), holder, offered, log)?;
+        let about = (log, matches!(who, Who::Paging(_)));
+        let space = Self::new(on, (levels, division), kmd.clone(), holder, offered, about)?;
 
+        if let Who::Paging(at) = who {
+            space.prepare_paging(at)?;
+        }
         for range in ranges.iter() {
             space.reserve_for_kmd(&range)?;
         }
@@ -167,21 +221,28 @@ impl AddressSpace {
         kmd: Arc<object::Process>,
         holder: Arc<Holder>,
         offered: Arc<IdleList>,
-        log: LogAbout,
+        (log, is_paging): (LogAbout, bool),
     ) -> DxgResult<Arc<Self>> {
         let rules = Rules::new(on.gpu_mmu);
-        let (tables, contexts) = PageTables::new(levels, rules, kmd, holder, log)?;
+        let node = on.node.cloned();
+        let (tables, contexts) = PageTables::new(levels, rules, kmd, node, holder, log)?;
         let joined = on.contexts.join(&contexts)?;
+        // A batch is made for one space, and shown in the other.
+        let (lock_name, lock_class) = match is_paging {
+            true => (c"PagingProcess::state", static_lock_class!()),
+            false => (c"AddressSpace::state", static_lock_class!()),
+        };
 
         Ok(pin_arc(
             pin_init!(Self {
                 clients,
                 contexts,
                 _joined: joined,
+                has_begun: AtomicFlag::new(false),
                 usage: [const { Atomic::new(0) }; GROUPS],
                 offered,
                 moves <- new_mutex!((), "AddressSpace::moves"),
-                state <- new_mutex!(
+                state <- Mutex::new(
                     State {
                         ranges: RangeTree::new(),
                         finder: Finder::new(clients.first),
@@ -191,7 +252,8 @@ impl AddressSpace {
                         reservations: 0,
                         fences: FencePages::new(kept),
                     },
-                    "AddressSpace::state"
+                    lock_name,
+                    lock_class,
                 ),
             }),
             GFP_KERNEL_ACCOUNT,
@@ -218,9 +280,28 @@ impl AddressSpace {
             let mut state = self.state.lock();
             let (fences, tables) = state.fences();
 
-            fences.walk(tables);
+            // Before the KMD is told where it is.
+            tables.begin_root();
+            fences.walk(tables)?;
         }
         self.contexts.enter(id, kmd, suspension)
+    }
+
+    /// The process has its first memory that is resident: the page tables that are there from the
+    /// start are initialised (MEM-65, MEM-74).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk::vidmm) fn begin(&self) {
+        if self.has_begun.load(Acquire) {
+            return;
+        }
+
+        let mut state = self.state.lock();
+        let (_, tables) = state.fences();
+
+        tables.begin_root();
+        // ORDERING: release: who sees it needs nothing else.
+        self.has_begun.store(true, Release);
     }
 
     /// How many bytes its devices want to be resident in a group.
@@ -247,6 +328,14 @@ impl AddressSpace {
             at = stretch.end();
         }
         None
+    }
+
+    /// Prints its page tables, as they are in memory: each with its place, and then the words that
+    /// are not 0 with their numbers.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn show_tables(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.lock().tables.show(f)
     }
 
     /// How many stretches and page tables it has.

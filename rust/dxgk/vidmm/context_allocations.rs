@@ -3,7 +3,9 @@
 //! The context allocations of an adapter, as its KMD asks for them by callbacks (MEM-82 to MEM-90).
 //!
 //! A callback comes from inside of the KMD, where the OS part may hold locks. So what waits for the
-//! paging node, or for others to give way, is left to workers of the adapter, and the caller waits.
+//! paging node, for page tables, or for others to give way, is left to workers of the adapter, and
+//! the caller waits. It gives up when the adapter is about to be reset or stopped, which waits for
+//! all who are inside; the worker does not, so that nothing it has given to the node runs later.
 //! There are two. What takes and frees memory waits for page tables. Those wait for
 //! SetRootPageTable, which may update: that waits for the paging node alone.
 //!
@@ -62,6 +64,7 @@ use crate::{
             Segments, //
         },
         gpu_ranges::PAGE,
+        gpu_va_rules::Map,
         paging_log::{
             Action,
             Kind,
@@ -75,7 +78,6 @@ use crate::{
         },
         mem::blocks::Layout,
         task::memory_group::MemoryGroup,
-        wait_queue::Arrivals,
         work::OrderedWorker, //
     }, //
 };
@@ -90,6 +92,7 @@ use kernel::{
             Acquire,
             Atomic,
             AtomicFlag,
+            Full,
             Relaxed,
             Release, //
         },
@@ -106,11 +109,20 @@ use kernel::{
 enum Request {
     /// It takes memory for a new one, which has this id, and has the KMD initialise it.
     Create(u64, CreateContextAllocationArgs, Arc<AddressSpace>),
+    /// It shows pages of one to its process.
+    Map(Arc<ContextAllocation>, Map),
     /// It has the KMD change one, by these data.
     Update(Arc<ContextAllocation>, KVVec<u8>),
     /// It frees the memory of one when its contexts are off the engines.
     Reclaim(Arc<ContextAllocation>),
 }
+
+/// It is not done yet.
+const PENDING: u32 = 0;
+/// A worker is through with it, and has said how it went.
+const DONE: u32 = 1;
+/// Nobody waits for it any more.
+const GIVEN_UP: u32 = 2;
 
 /// Something that a worker does, and somebody may wait for.
 #[pin_data]
@@ -123,8 +135,10 @@ struct Job {
     group: MemoryGroup,
     /// 0, or the status of its failure.
     failure: Atomic<i32>,
-    #[pin]
-    done: Arrivals,
+    /// The address of what was mapped.
+    address: Atomic<u64>,
+    /// One of the above.
+    state: Atomic<u32>,
     #[pin]
     work: Work<Job>,
 }
@@ -317,14 +331,15 @@ impl ContextAllocations {
                 batch,
                 group: MemoryGroup::of_caller(),
                 failure: Atomic::new(0),
-                done <- Arrivals::new(),
+                address: Atomic::new(0),
+                state: Atomic::new(PENDING),
                 work <- new_work!("Job::work"),
             }),
             GFP_KERNEL_ACCOUNT,
         )?;
         let worker = match &job.request {
             Request::Update(..) => &self.updates,
-            Request::Create(..) | Request::Reclaim(_) => &self.makes,
+            Request::Create(..) | Request::Map(..) | Request::Reclaim(_) => &self.makes,
         };
 
         self.log.write(|| Action {
@@ -338,17 +353,22 @@ impl ContextAllocations {
         Ok(job)
     }
 
-    /// The same, and returns when it is done.
+    /// The same, and returns when it is done, with the address of what was mapped. DeviceRemoved if
+    /// the adapter is about to be reset or stopped; then nobody knows of what is made.
     ///
     /// Context: may sleep. The worker needs no lock that the caller holds.
-    fn ask(self: &Arc<Self>, request: Request, batch: u64) -> KmdResult {
+    fn ask(self: &Arc<Self>, request: Request, batch: u64) -> KmdResult<u64> {
         let job = self
             .enqueue(request, batch)
             .map_err(|_| KmdError::NoMemory)?;
 
-        job.done.wait_until(1);
+        let is_done = || (job.state.load(Acquire) == DONE).then_some(());
+
+        if self.engine.wait_inside(is_done).is_none() && job.ends_as(GIVEN_UP) {
+            return Err(KmdError::DeviceRemoved);
+        }
         match job.failure.load(Acquire) {
-            0 => Ok(()),
+            0 => Ok(job.address.load(Relaxed)),
             failure if Some(failure) == Status::INVALID_PARAMETER.failure() => {
                 Err(KmdError::InvalidParameter)
             }
@@ -397,7 +417,7 @@ impl ContextAllocations {
 
     fn create_now(
         &self,
-        batch: u64,
+        job: &Job,
         id: u64,
         args: &CreateContextAllocationArgs,
         space: &Arc<AddressSpace>,
@@ -405,10 +425,11 @@ impl ContextAllocations {
         let pages = self.take(id, args)?;
         // There is a first page.
         let offset = pages.source().device_address(0).unwrap_or(0);
-        let init = Change::Init(args.driver, (pages.segment(), offset));
+        let change = Change::Init(args.driver, (pages.segment(), offset));
+        let is_wanted = || job.is_wanted();
         let to = (pages.segment(), pages.source());
 
-        if !self.engine.change(batch, id, to, init) {
+        if !self.engine.change(job.batch, id, to, (change, &is_wanted)) {
             return Err(Status::DEVICE_REMOVED.into());
         }
 
@@ -430,14 +451,12 @@ impl ContextAllocations {
         Ok(())
     }
 
-    fn update_now(&self, batch: u64, allocation: &ContextAllocation, data: &[u8]) -> DxgResult {
+    fn update_now(&self, job: &Job, allocation: &ContextAllocation, data: &[u8]) -> DxgResult {
         let pages = &allocation.pages;
         let to = (pages.segment(), pages.source());
+        let change: (_, &dyn Fn() -> bool) = (Change::Update(data), &|| job.is_wanted());
 
-        if !self
-            .engine
-            .change(batch, allocation.id, to, Change::Update(data))
-        {
+        if !self.engine.change(job.batch, allocation.id, to, change) {
             return Err(Status::DEVICE_REMOVED.into());
         }
         Ok(())
@@ -452,10 +471,13 @@ impl ContextAllocations {
     }
 
     fn run_job(&self, job: &Job) {
-        let batch = job.batch;
         let done = job.group.charge(|| match &job.request {
-            Request::Create(id, args, space) => self.create_now(batch, *id, args, space),
-            Request::Update(allocation, data) => self.update_now(batch, allocation, data),
+            Request::Create(id, args, space) => self.create_now(job, *id, args, space),
+            Request::Map(allocation, map) => {
+                job.address.store(allocation.map(map)?, Relaxed);
+                Ok(())
+            }
+            Request::Update(allocation, data) => self.update_now(job, allocation, data),
             Request::Reclaim(allocation) => {
                 self.reclaim(allocation);
                 Ok(())
@@ -467,7 +489,25 @@ impl ContextAllocations {
 
             job.failure.store(failure.unwrap_or(-1), Relaxed);
         }
-        job.done.arrive();
+        if !job.ends_as(DONE) {
+            // Its KMD will not destroy what it does not know of.
+            if let Request::Create(id, args, _) = &job.request {
+                drop(self.take_out(id_of(args.used_by), *id));
+            }
+        }
+        self.engine.tell_inside();
+    }
+}
+
+impl Job {
+    /// Whether it ends so: nobody has ended it before.
+    fn ends_as(&self, end: u32) -> bool {
+        self.state.cmpxchg(PENDING, end, Full).is_ok()
+    }
+
+    /// Whether somebody waits for it.
+    fn is_wanted(&self) -> bool {
+        self.state.load(Acquire) != GIVEN_UP
     }
 }
 
@@ -475,13 +515,16 @@ impl Request {
     fn object(&self) -> u64 {
         match self {
             Self::Create(id, ..) => *id,
-            Self::Update(allocation, _) | Self::Reclaim(allocation) => allocation.id,
+            Self::Map(allocation, _) | Self::Update(allocation, _) | Self::Reclaim(allocation) => {
+                allocation.id
+            }
         }
     }
 
     fn operation(&self) -> Operation {
         match self {
             Self::Create(..) => Operation::CreateContextAllocation,
+            Self::Map(..) => Operation::MapContextAllocation,
             Self::Update(..) => Operation::UpdateContextAllocation,
             Self::Reclaim(_) => Operation::DestroyContextAllocation,
         }
@@ -540,13 +583,12 @@ impl ContextMemory for Arc<ContextAllocations> {
 
         self.answer(
             action,
-            |_| {
+            |batch| {
                 let found = self.find(allocation)?;
-
                 let map = rules::check_map(&found.args, args, found.space.clients)
                     .map_err(|_| KmdError::InvalidParameter)?;
 
-                found.map(&map)
+                self.ask(Request::Map(found, map), batch)
             },
             |address| *address,
         )
@@ -574,7 +616,8 @@ impl ContextMemory for Arc<ContextAllocations> {
 
                 data.extend_from_slice(private_data, GFP_KERNEL_ACCOUNT)
                     .map_err(|_| KmdError::NoMemory)?;
-                self.ask(Request::Update(found, data), batch)
+                self.ask(Request::Update(found, data), batch)?;
+                Ok(())
             },
             |()| 0,
         )

@@ -7,7 +7,7 @@
 //! store to it as long as somebody says so (FEN-133).
 //!
 //! Engines look at page tables for contexts only. So the entries are written when the process has
-//! its first context, and from then on at once. The addresses are there before.
+//! its first context, with the tables, and from then on at once. The addresses are there before.
 
 use super::{
     fence_page::FencePage,
@@ -165,10 +165,12 @@ impl FencePages {
             free.groups.reserve(room, GFP_KERNEL_ACCOUNT)?;
         }
         // They are made once and stay: most processes make and destroy fences all the time, and a
-        // place is used again.
-        if let Err(error) = tables.claim(number, end, PageSize::Kib4) {
-            tables.finish(number, end);
-            return Err(error);
+        // place is used again. Until the process has a context nobody needs them (MEM-65).
+        if self.is_walked {
+            if let Err(error) = tables.claim(number, end, PageSize::Kib4) {
+                tables.finish(number, end);
+                return Err(error);
+            }
         }
 
         free.count += 1;
@@ -219,11 +221,21 @@ impl FencePages {
 
     /// Engines may look at the page tables from now on.
     ///
-    /// Context: may sleep, the lock of the address space.
-    pub(super) fn walk(&mut self, tables: &mut PageTables) {
-        if core::mem::replace(&mut self.is_walked, true) || self.places.is_empty() {
-            return;
+    /// Context: a system call, the lock of the address space.
+    pub(super) fn walk(&mut self, tables: &mut PageTables) -> DxgResult {
+        if self.is_walked {
+            return Ok(());
         }
+        if !self.places.is_empty() {
+            // CAST: a usize fits 64 bits.
+            let end = self.first.saturating_add(self.places.len() as u64);
+
+            if let Err(error) = tables.claim(self.first, end, PageSize::Kib4) {
+                tables.finish(self.first, end);
+                return Err(error);
+            }
+        }
+        self.is_walked = true;
 
         let mut number = self.first;
 
@@ -234,6 +246,7 @@ impl FencePages {
             number = number.saturating_add(1);
         }
         tables.finish(self.first, number);
+        Ok(())
     }
 
     /// Maps a page. Engines may store to it if `stores`, which is as a first

@@ -2,9 +2,10 @@
 
 //! The page tables of one address space (MEM-51 to MEM-58).
 //!
-//! A table is a page of words. The KMD writes its entries; the processor does that, so that they
-//! are there when the call returns (CPU_VIRTUAL). Which tables there are is for `logic::table_tree`
-//! to say; here is what they are made of. A table is charged to the memory cgroup of the task that
+//! A table is a page of words. The KMD writes its entries: by the processor (CPU_VIRTUAL), or by the
+//! paging node of the adapter, when what is to be written was collected (GPU_VIRTUAL). Either way
+//! they are there when a change is finished. Which tables there are is for `logic::table_tree` to
+//! say; here is what they are made of. A table is charged to the memory cgroup of the task that
 //! makes it, and to the user as a page that stays in memory (MEM-50).
 //!
 //! A table that is taken out is freed behind the next flush: an engine may look at it until then.
@@ -14,18 +15,24 @@ use super::{
         Contexts,
         Why, //
     },
-    paging_log::LogAbout, //
+    paging_engine::PagingEngine,
+    paging_log::LogAbout,
+    table_changes::{
+        self,
+        TableChanges,
+        UPDATES, //
+    }, //
 };
 use crate::{
     ddi::{
         class::Passive,
         object,
         paging::{
-            Entries,
             PageEntry,
             PageSize,
             PageTableEntry,
-            RootPageTable, //
+            RootPageTable,
+            TableAddress, //
         },
         segments::SYSTEM_MEMORY, //
     },
@@ -39,7 +46,6 @@ use crate::{
         gpu_ranges::PAGE,
         page_levels::Levels,
         paging_log::{
-            self,
             Action,
             Kind,
             Operation, //
@@ -56,6 +62,7 @@ use crate::{
             Visit, //
         }, //
     },
+    platform::load_acquire,
     sys::{
         alloc::tree_node,
         mem::{
@@ -68,6 +75,7 @@ use crate::{
 };
 use core::cell::Cell;
 use kernel::{
+    fmt,
     prelude::*,
     rbtree::RBTree,
     sync::Arc, //
@@ -102,9 +110,24 @@ struct Table {
     _paid: Paid,
 }
 
+/// Where a page table is.
+#[derive(Clone, Copy)]
+pub(super) struct TableAt {
+    pub(super) key: Key,
+    /// The segment; 0 is system memory.
+    pub(super) segment: u32,
+    /// Its place there, in bytes.
+    pub(super) offset: u64,
+}
+
 /// The tables of an address space, and who has to know of them.
 struct Store {
     kmd: Arc<object::Process>,
+    /// What writes them; `None`: the processor.
+    node: Option<Arc<PagingEngine>>,
+    /// What it is to write.
+    changes: TableChanges,
+    root: Key,
     holder: Arc<Holder>,
     /// `None` only while the first table is made.
     contexts: Option<Arc<Contexts>>,
@@ -137,6 +160,94 @@ impl Store {
                 ..action()
             }
         });
+    }
+
+    /// Where a table is, if it is there.
+    fn table_at(&self, key: Key) -> Option<TableAt> {
+        let table = self.tables.get(&key)?;
+
+        Some(TableAt {
+            key,
+            segment: SYSTEM_MEMORY,
+            offset: table.page.physical(),
+        })
+    }
+
+    fn update_by_processor(&self, key: Key, update: &Update<'_>) {
+        let Some(table) = self.tables.get(&key) else {
+            return;
+        };
+        let class = Passive::here();
+        let words = TableAddress::CpuVirtual(table.page.words());
+
+        self.write(|| table_changes::recorded(key.level, update));
+        self.kmd
+            .update_page_table(&class, &update.of_table(key, words));
+        work::breathe();
+    }
+
+    fn flush_by_processor(&self, first: u64, last: u64) {
+        self.write(|| Action {
+            operation: Operation::FlushTlb,
+            address: first,
+            size: last.saturating_sub(first),
+            ..Action::default()
+        });
+        self.kmd.flush_tlb(&Passive::here(), first, last);
+    }
+
+    /// The tables that are to be written, the root first; how many.
+    fn changed(&self, tables: &mut [TableAt; UPDATES + 1]) -> usize {
+        let keys = self.changes.iter().map(|(key, _)| key);
+        let mut count = 0;
+
+        for key in Iterator::chain(core::iter::once(self.root), keys) {
+            let is_known = tables.iter().take(count).any(|one| one.key == key);
+
+            if is_known {
+                continue;
+            }
+            if let Some((place, table)) = tables.get_mut(count).zip(self.table_at(key)) {
+                *place = table;
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// The paging node writes what is kept, and flushes these addresses; the processor does so if
+    /// it cannot.
+    fn carry_out(&mut self, flush: Option<(u64, u64)>) {
+        let Some(node) = self.node.clone() else {
+            return;
+        };
+
+        if self.changes.is_empty() && flush.is_none() {
+            return;
+        }
+        if self.batch.get() == 0 {
+            self.batch.set(self.log.log.batch());
+        }
+
+        let mut tables = [TableAt {
+            key: self.root,
+            segment: SYSTEM_MEMORY,
+            offset: 0,
+        }; UPDATES + 1];
+        let count = self.changed(&mut tables);
+        let numbers = (self.log.process_id(), self.batch.get());
+        let tables = tables.get(..count).unwrap_or_default();
+
+        if !node.change_tables(&self.kmd, numbers, tables, &self.changes, flush) {
+            for (key, update) in self.changes.iter() {
+                self.update_by_processor(key, &update);
+            }
+            if let Some((first, last)) = flush {
+                self.flush_by_processor(first, last);
+            }
+        }
+        self.changes.clear();
+        work::breathe();
     }
 
     /// Frees what is out of use.
@@ -234,6 +345,20 @@ impl Tables for Store {
         Ok(())
     }
 
+    fn commit(&mut self, key: Key) {
+        if let Some(table) = self.table_at(key) {
+            self.write(|| Action {
+                kind: Kind::Commit,
+                level: key.level,
+                start: key.number,
+                count: 1,
+                segment: table.segment,
+                offset: table.offset,
+                ..Action::default()
+            });
+        }
+    }
+
     fn take_out(&mut self, key: Key) {
         if let Some(node) = self.tables.remove_node(&key) {
             let (_, mut table) = node.to_key_value();
@@ -260,16 +385,21 @@ impl Tables for Store {
             })
     }
 
-    fn update(&self, key: Key, update: &Update<'_>) {
-        let Some(table) = self.tables.get(&key) else {
+    fn update(&mut self, key: Key, update: &Update<'_>) {
+        if self.node.is_none() {
+            return self.update_by_processor(key, update);
+        }
+        if self.changes.make_room().is_err() || self.changes.keep(key, update) {
+            // What was kept comes first.
+            if self.changes.is_empty() {
+                self.update_by_processor(key, update);
+            }
             return;
-        };
-        let class = Passive::here();
-
-        self.write(|| recorded(key.level, update));
-        self.kmd
-            .update_page_table(&class, &update.of_table(key, table.page.words()));
-        work::breathe();
+        }
+        self.carry_out(None);
+        if !self.changes.keep(key, update) {
+            self.update_by_processor(key, update);
+        }
     }
 
     fn root_entries(&self, least: u32) -> DxgResult<u32> {
@@ -283,6 +413,9 @@ impl Tables for Store {
     }
 
     fn move_root(&mut self, from: Key, to: Key, entries: u32) {
+        // Nobody may look at the new root before it is written.
+        self.carry_out(None);
+
         let Some(node) = self.tables.remove_node(&from) else {
             return;
         };
@@ -307,19 +440,17 @@ impl Tables for Store {
     }
 
     fn resume(&mut self) {
+        self.carry_out(None);
         if let Some(contexts) = &self.contexts {
             contexts.resume(Why::PageTables);
         }
     }
 
     fn flush(&mut self, first: u64, last: u64) {
-        self.write(|| Action {
-            operation: Operation::FlushTlb,
-            address: first,
-            size: last.saturating_sub(first),
-            ..Action::default()
-        });
-        self.kmd.flush_tlb(&Passive::here(), first, last);
+        match self.node {
+            Some(_) => self.carry_out(Some((first, last))),
+            None => self.flush_by_processor(first, last),
+        }
         self.bury();
     }
 
@@ -332,45 +463,6 @@ impl Tables for Store {
     }
 }
 
-/// What a record says of an update.
-fn recorded(level: u32, update: &Update<'_>) -> Action {
-    let first = update.entries.iter().next().unwrap_or_default();
-    let flag = |is_set, flag| if is_set { flag } else { 0 };
-    let mut flags = flag(update.initial, paging_log::INITIAL_UPDATE)
-        | flag(update.evicted, paging_log::NOTIFY_EVICTION)
-        | flag(
-            matches!(update.entries, Entries::Repeat(..)),
-            paging_log::REPEAT,
-        )
-        | flag(update.page_size == PageSize::Kib64, paging_log::PAGES_64KB);
-    let (segment, offset) = match first {
-        PageTableEntry::Page(page) => {
-            flags |= paging_log::VALID;
-            (page.segment, page.address)
-        }
-        PageTableEntry::Zero => {
-            flags |= paging_log::ZERO;
-            (0, 0)
-        }
-        PageTableEntry::Invalid => (0, 0),
-    };
-
-    Action {
-        operation: Operation::UpdatePageTable,
-        object: update.shows.allocation,
-        level,
-        start: update.start.into(),
-        // CAST: a usize fits 64 bits.
-        count: update.entries.count() as u64,
-        segment,
-        offset,
-        source: update.shows.offset,
-        address: update.address,
-        flags,
-        ..Action::default()
-    }
-}
-
 impl PageTables {
     /// A root in which nothing is, and the contexts that will use it: none yet.
     ///
@@ -379,11 +471,18 @@ impl PageTables {
         levels: Levels,
         rules: Rules,
         kmd: Arc<object::Process>,
+        node: Option<Arc<PagingEngine>>,
         holder: Arc<Holder>,
         log: LogAbout,
     ) -> DxgResult<(Self, Arc<Contexts>)> {
         let mut store = Store {
             kmd,
+            node,
+            changes: TableChanges::default(),
+            root: Key {
+                level: levels.root(),
+                number: 0,
+            },
             holder,
             contexts: None,
             tables: RBTree::new(),
@@ -392,11 +491,7 @@ impl PageTables {
             log,
             batch: Cell::new(0),
         };
-        let mut tree = TableTree::new(levels, rules, &mut store)?;
-
-        tree.finish(&mut store, 0, 0);
-        store.batch.set(0);
-
+        let tree = TableTree::new(levels, rules, &mut store)?;
         let root = store.root_at(tree.root(), tree.root_entries());
         let contexts = Contexts::new(&store.kmd, root, &store.log)?;
 
@@ -404,9 +499,62 @@ impl PageTables {
         Ok((Self { tree, store }, contexts))
     }
 
+    /// Prints them, see [`AddressSpace::show_tables`].
+    ///
+    /// [`AddressSpace::show_tables`]: super::address_space::AddressSpace::show_tables
+    pub(super) fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "root entries={}", self.tree.root_entries())?;
+        for (key, table) in self.store.tables.iter() {
+            let at = self.store.table_at(*key);
+            let (segment, offset) = at.map_or((0, 0), |at| (at.segment, at.offset));
+
+            writeln!(
+                f,
+                "table level={} number={} segment={segment} offset={offset:#x}",
+                key.level, key.number
+            )?;
+            for (index, word) in table.page.words().iter().enumerate() {
+                match load_acquire(word) {
+                    0 => {}
+                    word => writeln!(f, "{index} {word:#x}")?,
+                }
+            }
+            work::breathe();
+        }
+        Ok(())
+    }
+
+    /// How addresses are divided.
+    pub(super) fn levels(&self) -> Levels {
+        self.tree.levels()
+    }
+
     /// How many tables there are.
     pub(super) fn count(&self) -> usize {
         self.store.count
+    }
+
+    /// As [`TableTree::begin_root`]: the end of a change.
+    ///
+    /// Context: may sleep, the lock of the address space.
+    pub(super) fn begin_root(&mut self) {
+        self.tree.begin_root(&mut self.store);
+        self.finish(0, 0);
+    }
+
+    /// As [`TableTree::prepare`].
+    ///
+    /// Context: the same.
+    pub(super) fn prepare(&mut self, first: u64, end: u64) -> DxgResult {
+        self.tree.prepare(&mut self.store, first, end)?;
+        // It may have more entries now.
+        if let Some(contexts) = &self.store.contexts {
+            contexts.move_root(
+                self.store
+                    .root_at(self.tree.root(), self.tree.root_entries()),
+            );
+        }
+        Ok(())
     }
 
     /// As [`TableTree::claim`].
@@ -478,7 +626,13 @@ impl PageTables {
     /// As [`TableTree::finish`]: the end of every change.
     pub(super) fn finish(&mut self, first: u64, end: u64) {
         self.tree.finish(&mut self.store, first, end);
+        self.store.carry_out(None);
         self.store.batch.set(0);
+    }
+
+    /// Where the table of level 0 with this number is, if it is there.
+    pub(super) fn leaf(&self, number: u64) -> Option<TableAt> {
+        self.store.table_at(Key { level: 0, number })
     }
 }
 

@@ -1,62 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The paging node at work: it fills and moves bytes of allocations by the addresses of the paging
-//! process (MEM-60, MEM-66 to MEM-68, MEM-70, MEM-71).
+//! The paging node at work: it fills and moves bytes of allocations, and changes page tables, by
+//! the addresses of the paging process (MEM-60, MEM-66 to MEM-71).
 //!
 //! One batch at a time. Its memory is shown in the scratch area, the KMD writes commands to the
 //! paging buffer, a context of the paging process runs them, and the caller waits. What does not
-//! fit the scratch area or the buffer takes several turns.
+//! fit the scratch area or the buffer takes several turns (`paging_writer.rs`).
 //!
 //! A reset may hit the context. Then there is a new one, and the batch comes again, once. A page
 //! fault in the paging process is never right: it resets the adapter (MEM-102). Whoever asks is
-//! told that the bytes are not there yet, and has the processor do it.
+//! told that it is not done, and has the processor do it. Nothing of the batch runs from then on.
 //!
-//! LOCK: `turn` is a mutex, inside `AllocationMemory::turn` and `Movable::state`, and outside
-//! `AddressSpace::state` and `AllContexts::state`. Held while a batch runs, which the TDR time
-//! bounds. `owner` is a leaf.
+//! LOCK: `turn` is a mutex, inside `AllocationMemory::turn`, `Movable::state` and the
+//! `AddressSpace::state` of clients, and outside that of the paging process and
+//! `AllContexts::state`. Held while a batch runs, which the TDR time bounds. `owner` is a leaf.
 
 use super::{
     all_contexts::AllContexts,
-    contexts::SpaceContext,
     mover::PagingNode,
-    paging_process::{
-        PagingProcess,
-        SystemContext, //
-    },
+    page_tables::TableAt,
+    paging_process::PagingProcess,
     paging_scratch::Window,
-    paging_worker::PagingWorker, //
+    paging_taker::Taker,
+    paging_worker::PagingWorker,
+    paging_writer::{
+        NotDone,
+        Writer, //
+    },
+    table_changes::TableChanges, //
 };
 use crate::{
     ddi::{
-        class::{
-            DeviceInterrupt,
-            Dispatch,
-            Passive, //
-        },
         object::{
             self,
             context::{
                 Change,
                 PagingWork, //
-            },
-            Suspension, //
+            }, //
         },
         paging::{
-            Built,
             Direction,
             PageEntry,
             PageSize,
             PageTableEntry,
             PagingBuffer, //
         },
-        queue::{
-            Fault,
-            FaultKind,
-            QueueCallbacks,
-            Submission, //
-        },
-        segments::SYSTEM_MEMORY,
-        types::Scheduling, //
+        segments::SYSTEM_MEMORY, //
     },
     error::DxgResult,
     logic::{
@@ -71,13 +60,12 @@ use crate::{
             PAGING_PROCESS, //
         },
         paging_scratch::{
-            Scratch,
-            PAGES, //
+            PagingSpace,
+            Scratch, //
         },
         table_tree::Shows,
         watched::Watched, //
     },
-    platform::store_release,
     sys::{
         alloc::pin_arc,
         mem::{
@@ -114,8 +102,8 @@ use kernel::{
     }, //
 };
 
-/// The priority of its context, above all of clients.
-const PRIORITY: i32 = 31;
+/// The packet that writes entries of page tables has more dwords than others.
+const TABLE_PACKET: usize = 9;
 
 /// How often a batch is run: again after a reset that has hit its context.
 const ATTEMPTS: usize = 2;
@@ -142,89 +130,11 @@ pub(crate) trait PagingOwner: Send + Sync {
     fn wake_for_work(&self);
 }
 
-/// What the KMD tells about one context of the paging process.
-struct TakerState {
-    /// The last submission that has completed.
-    completed: Atomic<u64>,
-    /// Nothing of it completes any more.
-    is_lost: AtomicFlag,
-    /// It has stopped at a packet, by an access to this address with these flags.
-    has_faulted: AtomicFlag,
-    fault_address: Atomic<u64>,
-    fault_flags: Atomic<u32>,
-    suspension: Arc<Suspension>,
-    /// Something was told, about any context.
-    arrivals: Arc<Arrivals>,
-}
-
-impl QueueCallbacks for Arc<TakerState> {
-    fn completed(&self, _: &DeviceInterrupt, number: u64) {
-        // ORDERING: release: who sees the number sees what the commands have stored.
-        self.completed.store(number, Release);
-        self.arrivals.arrive();
-    }
-
-    fn monitored_fence_signaled(&self, _: &DeviceInterrupt) {}
-
-    fn faulted(&self, _: &DeviceInterrupt, fault: &Fault) {
-        if let FaultKind::PageFault { address, .. } = fault.kind {
-            self.fault_address.store(address, Relaxed);
-        }
-        self.fault_flags.store(fault.flags, Relaxed);
-        self.has_faulted.store(true, Relaxed);
-        self.is_lost.store(true, Release);
-        self.arrivals.arrive();
-    }
-
-    fn invalidated(&self) {
-        self.is_lost.store(true, Release);
-        self.arrivals.arrive();
-    }
-
-    fn suspended(&self, _: &DeviceInterrupt, id: u64) {
-        self.suspension.ended(id);
-    }
-}
-
-/// A context of the paging process that takes work.
-struct Taker {
-    id: u64,
-    context: SpaceContext,
-    told: Arc<TakerState>,
-    /// The number of the last submission.
-    number: u64,
-}
-
 /// What one batch at a time has.
 struct Turn {
     taker: Option<Taker>,
     scratch: Scratch,
     buffer: KBox<PagingBuffer>,
-}
-
-/// Why a batch is not done.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum NotDone {
-    /// A reset has hit the context: it may be done once more.
-    Lost,
-    /// The adapter is in error, or removed.
-    Failed,
-}
-
-/// Where the paging process shows the memory of a batch, and what is done there.
-#[derive(Clone, Copy)]
-struct Batch<'a> {
-    /// The number of the allocation.
-    object: u64,
-    number: u64,
-    work: PagingWork<'a>,
-}
-
-impl Batch<'_> {
-    /// Whether who waits for it may be inside of the KMD.
-    fn has_waiter_inside(&self) -> bool {
-        matches!(self.work.change, Change::Init(..) | Change::Update(_))
-    }
 }
 
 /// What is to be done with pages.
@@ -233,15 +143,16 @@ enum What<'a> {
     Clear(&'a object::Allocation),
     /// They get the bytes of others: a segment, and the pages there.
     Copy(&'a object::Allocation, (u32, &'a dyn PageSource)),
-    /// The KMD changes all pages of a context allocation, with this number.
-    Change(u64, Change<'a>),
+    /// The KMD changes all pages of a context allocation, with this number, as long as somebody
+    /// wants it.
+    Change(u64, Change<'a>, &'a dyn Fn() -> bool),
 }
 
 impl<'a> What<'a> {
     fn object(&self) -> u64 {
         match self {
             Self::Clear(allocation) | Self::Copy(allocation, _) => allocation.id(),
-            Self::Change(object, _) => *object,
+            Self::Change(object, ..) => *object,
         }
     }
 
@@ -259,7 +170,15 @@ impl<'a> What<'a> {
             Self::Copy(allocation, from) => {
                 Change::Transfer(allocation, source, direction(from.0, to))
             }
-            Self::Change(_, change) => *change,
+            Self::Change(_, change, _) => *change,
+        }
+    }
+
+    /// Whether it is done again after a reset.
+    fn is_wanted(&self) -> bool {
+        match self {
+            Self::Clear(_) | Self::Copy(..) => true,
+            Self::Change(.., is_wanted) => is_wanted(),
         }
     }
 }
@@ -267,21 +186,22 @@ impl<'a> What<'a> {
 /// The paging node of an adapter.
 #[pin_data]
 pub(crate) struct PagingEngine {
-    process: Arc<PagingProcess>,
-    worker: Arc<PagingWorker>,
-    contexts: Arc<AllContexts>,
-    node: u32,
-    /// The first page of the scratch area. The paging buffer is behind its last one.
-    first: u64,
+    pub(super) process: Arc<PagingProcess>,
+    pub(super) worker: Arc<PagingWorker>,
+    pub(super) contexts: Arc<AllContexts>,
+    pub(super) node: u32,
+    levels: Levels,
+    /// The scratch area, and where the paging buffer is.
+    at: PagingSpace,
     /// The memory of the paging buffer.
-    page: ValuePage,
-    arrivals: Arc<Arrivals>,
+    pub(super) page: ValuePage,
+    pub(super) arrivals: Arc<Arrivals>,
     /// The adapter is removed.
-    has_ended: AtomicFlag,
-    /// Nobody inside of the KMD may wait for a batch: somebody waits for those inside.
+    pub(super) has_ended: AtomicFlag,
+    /// Nobody inside of the KMD waits for who waits for a batch: somebody waits for those inside.
     abandons: AtomicFlag,
     /// When the batch was submitted that the paging node has; 0 if it has none.
-    since_ns: Atomic<u64>,
+    pub(super) since_ns: Atomic<u64>,
     /// Whether somebody will look whether it hangs.
     watched: Watched,
     #[pin]
@@ -308,20 +228,16 @@ impl PagingEngine {
         levels: &Levels,
         node: u32,
     ) -> DxgResult<Arc<Self>> {
-        let first = levels.pages_of_table(0);
         let page = ValuePage::new()?;
         let arrivals = pin_arc(Arrivals::new(), GFP_KERNEL)?;
         let buffer = KBox::new(PagingBuffer::new(), GFP_KERNEL)?;
-        let buffer_at = first.saturating_add(PAGES);
+        let at = process.at;
         let physical = page.physical();
 
-        process
-            .space
-            .claim_scratch(first, buffer_at.saturating_add(1))?;
         process.space.show_scratch(
             worker.log.batch(),
             &[Window {
-                first: buffer_at,
+                first: at.buffer,
                 count: 1,
                 shows: Shows::default(),
                 entry: &|_| entry(SYSTEM_MEMORY, physical, false),
@@ -334,7 +250,8 @@ impl PagingEngine {
                 worker: worker.clone(),
                 contexts: contexts.clone(),
                 node,
-                first,
+                levels: *levels,
+                at,
                 page,
                 arrivals,
                 has_ended: AtomicFlag::new(false),
@@ -354,7 +271,7 @@ impl PagingEngine {
             }),
             GFP_KERNEL,
         )?;
-        let taker = engine.new_taker()?;
+        let taker = Taker::new(&engine)?;
 
         engine.turn.lock().taker = Some(taker);
         Ok(engine)
@@ -381,7 +298,8 @@ impl PagingEngine {
     }
 
     /// The adapter is about to be reset or stopped, which waits for all who are inside of the KMD:
-    /// none of them waits for a batch from now on.
+    /// none of them waits for who waits for a batch from now on. Those who are not inside wait on:
+    /// what is submitted may run until then.
     ///
     /// Context: may sleep.
     pub(in crate::dxgk) fn abandon(&self) {
@@ -394,53 +312,50 @@ impl PagingEngine {
         self.abandons.store(false, Release);
     }
 
-    /// A context of the paging process (MEM-73).
-    fn new_taker(&self) -> DxgResult<Taker> {
-        let suspension = self.process.space.suspension()?;
-        let told = TakerState {
-            completed: Atomic::new(0),
-            is_lost: AtomicFlag::new(false),
-            has_faulted: AtomicFlag::new(false),
-            fault_address: Atomic::new(0),
-            fault_flags: Atomic::new(0),
-            suspension: suspension.clone(),
-            arrivals: self.arrivals.clone(),
-        };
-        let told = Arc::new(told, GFP_KERNEL)?;
-        let callbacks: Arc<dyn QueueCallbacks> = Arc::new(told.clone(), GFP_KERNEL)?;
-        let (id, context) = self.process.context(SystemContext {
-            scheduling: Scheduling::Packets,
-            node: self.node,
-            callbacks: &callbacks,
-            suspension,
-        })?;
+    /// Returns what `look` finds, which looks again whenever something was told; `None` if that was
+    /// abandoned.
+    ///
+    /// Context: may sleep, also inside of the KMD.
+    pub(super) fn wait_inside<T>(&self, look: impl Fn() -> Option<T>) -> Option<T> {
+        loop {
+            // Before anything is looked at: what comes later is waited for.
+            let arrived = self.arrivals.count();
 
-        context.set_priority(&Passive::here(), PRIORITY)?;
-        Ok(Taker {
-            id,
-            context,
-            told,
-            number: 0,
-        })
+            if let Some(found) = look() {
+                return Some(found);
+            }
+            if self.abandons.load(Acquire) {
+                return None;
+            }
+            self.arrivals.wait_until(arrived.wrapping_add(1));
+        }
+    }
+
+    /// Something is there to be found by who waits inside of the KMD.
+    pub(super) fn tell_inside(&self) {
+        self.arrivals.arrive();
     }
 
     /// Has the KMD change a context allocation, whose pages are in a segment. The records have this
-    /// number. False if the adapter is in error, or about to end.
+    /// number. It is done once more after a reset if `is_wanted` then. False if the adapter is in
+    /// error, or about to end.
     ///
-    /// Context: may sleep. No lock of contexts or page tables that is not of the paging process is
-    /// held, nor waited for by who waits for this.
+    /// Context: may sleep, not inside of the KMD. No lock of contexts or page tables that is not of
+    /// the paging process is held.
     pub(super) fn change(
         self: &Arc<Self>,
         number: u64,
         object: u64,
         to: (u32, &dyn PageSource),
-        change: Change<'_>,
+        (change, is_wanted): (Change<'_>, &dyn Fn() -> bool),
     ) -> bool {
-        let area = self.worker.switches.scratch_pages();
+        let area = self.area();
         // CAST: a usize fits 64 bits.
         let count = to.1.count() as u64;
 
-        self.run(number, &What::Change(object, change), area, (0, count), to)
+        let what = What::Change(object, change, is_wanted);
+
+        self.run(number, &what, area, (0, count), to)
     }
 
     /// Runs a batch: `count` pages from the page `at` of the allocation on.
@@ -457,6 +372,8 @@ impl PagingEngine {
         let parts: u64 = if from.is_some() { 2 } else { 1 };
         // OVERFLOW: the scratch area is small.
         let first = self
+            .at
+            .scratch
             .first
             .wrapping_add(turn.scratch.take(area, parts.wrapping_mul(count)));
         let destination = first.wrapping_add((parts - 1).wrapping_mul(count));
@@ -493,19 +410,28 @@ impl PagingEngine {
         for window in windows {
             self.log_window(Kind::VaAlloc, number, window);
         }
-        self.process.space.show_scratch(number, windows);
+        if !self.at.by_node {
+            self.process.space.show_scratch(number, windows);
+        }
 
-        let batch = Batch {
-            object: what.object(),
-            number,
-            work: PagingWork {
-                offset: shows.offset,
-                size: count.saturating_mul(PAGE),
-                destination: destination.saturating_mul(PAGE),
-                change: what.change(first.saturating_mul(PAGE), to.0),
-            },
+        let work = PagingWork {
+            offset: shows.offset,
+            size: count.saturating_mul(PAGE),
+            destination: destination.saturating_mul(PAGE),
+            change: what.change(first.saturating_mul(PAGE), to.0),
         };
-        let is_done = self.attempt(&mut turn, &batch);
+        let is_done = self.attempt(
+            &mut turn,
+            number,
+            || what.is_wanted(),
+            |writer| {
+                if self.at.by_node {
+                    writer.show(windows)?;
+                }
+                writer.build(&work, &|| recorded(what.object(), &work))?;
+                writer.submit()
+            },
+        );
 
         for window in windows {
             self.log_window(Kind::VaFree, number, window);
@@ -513,188 +439,181 @@ impl PagingEngine {
         is_done
     }
 
-    /// Does a batch, and once more if a reset has hit its context.
-    fn attempt(self: &Arc<Self>, turn: &mut Turn, batch: &Batch<'_>) -> bool {
+    /// Has the paging node change page tables of a process, and forget translations if there is a
+    /// range to be flushed: of all addresses if both are 0. The root is the first of `tables`; there
+    /// are all that are changed. On return false nothing of it is done later, and the processor has
+    /// to do it.
+    ///
+    /// Context: may sleep; the lock of the address space.
+    pub(super) fn change_tables(
+        self: &Arc<Self>,
+        process: &object::Process,
+        (id, number): (u64, u64),
+        tables: &[TableAt],
+        changes: &TableChanges,
+        flush: Option<(u64, u64)>,
+    ) -> bool {
+        let mut turn = self.turn.lock();
+        // CAST: a few.
+        let count = tables.len() as u64;
+        // OVERFLOW: the scratch area is small.
+        let scratch = self.at.scratch;
+        let room = scratch.end.saturating_sub(scratch.first);
+        let first = scratch.first.wrapping_add(turn.scratch.take(room, count));
+        let entry_of = |further: u64| {
+            // CAST: it was a usize.
+            let table = tables.get(further as usize);
+
+            table.map_or(PageTableEntry::Invalid, |table| {
+                entry(table.segment, table.offset, false)
+            })
+        };
+        let windows = [Window {
+            first,
+            count,
+            shows: Shows::default(),
+            entry: &entry_of,
+        }];
+
+        self.log_tables(Kind::VaAlloc, (id, number), first, tables);
+
+        let is_done = self.attempt(
+            &mut turn,
+            number,
+            || true,
+            |writer| {
+                if !tables.is_empty() {
+                    writer.show(&windows)?;
+                }
+                for (key, update) in changes.iter() {
+                    let at = tables.iter().position(|table| table.key == key);
+
+                    // It is gone already otherwise.
+                    if let Some(at) = at {
+                        // CAST: a few.
+                        let at = first.saturating_add(at as u64).saturating_mul(PAGE);
+
+                        writer.write_table(process, key.level, at, &update, id)?;
+                    }
+                }
+                if let Some(range) = flush {
+                    writer.flush(process, range, id)?;
+                }
+                writer.submit()
+            },
+        );
+
+        self.log_tables(Kind::VaFree, (id, number), first, tables);
+        is_done
+    }
+
+    /// Where the paging process shows page tables of the process with this number.
+    fn log_tables(&self, kind: Kind, (id, batch): (u64, u64), first: u64, tables: &[TableAt]) {
+        for (table, page) in tables.iter().zip(first..) {
+            self.worker.log.write(|| Action {
+                kind,
+                batch,
+                process: PAGING_PROCESS,
+                object: id,
+                level: table.key.level,
+                start: table.key.number,
+                segment: table.segment,
+                offset: table.offset,
+                address: page.saturating_mul(PAGE),
+                size: PAGE,
+                ..Action::default()
+            });
+        }
+    }
+
+    /// Does a batch, and once more if a reset has hit its context. If it is not done, nothing of it
+    /// is done later.
+    fn attempt(
+        self: &Arc<Self>,
+        turn: &mut Turn,
+        number: u64,
+        is_wanted: impl Fn() -> bool,
+        mut body: impl FnMut(&mut Writer<'_>) -> Result<(), NotDone>,
+    ) -> bool {
         for _ in 0..ATTEMPTS {
-            match self.build_and_run(turn, batch) {
+            let Turn { taker, buffer, .. } = turn;
+
+            if taker.as_ref().is_some_and(Taker::is_lost) {
+                *taker = None;
+            }
+
+            let ready = match taker {
+                Some(taker) => taker,
+                None => match Taker::new(self) {
+                    Ok(new) => taker.insert(new),
+                    Err(_) => return false,
+                },
+            };
+
+            buffer.address = self.buffer_address();
+            buffer.begin(self.buffer_dwords());
+
+            let done = body(&mut Writer {
+                engine: self,
+                taker: ready,
+                buffer,
+                number,
+            });
+
+            match done {
                 Ok(()) => return true,
-                Err(NotDone::Failed) => return false,
-                Err(NotDone::Lost) => {}
+                Err(why) => {
+                    *taker = None;
+                    if why == NotDone::Failed || !is_wanted() {
+                        return false;
+                    }
+                }
             }
         }
         false
     }
 
-    /// Has the KMD write commands to the buffer, and the paging node run them, until all is done.
-    fn build_and_run(self: &Arc<Self>, turn: &mut Turn, batch: &Batch<'_>) -> Result<(), NotDone> {
-        let Turn { taker, buffer, .. } = turn;
+    /// The table of level 0 with a page of the scratch area, as the paging process has it, and the
+    /// index of the page (MEM-61).
+    pub(super) fn scratch_table(&self, page: u64) -> (u64, u32) {
+        let table = self.levels.table(0, page);
 
-        if taker
-            .as_ref()
-            .is_some_and(|taker| taker.told.is_lost.load(Acquire))
-        {
-            *taker = None;
-        }
+        (table.saturating_mul(PAGE), self.levels.index(0, page))
+    }
 
-        let taker = match taker {
-            Some(taker) => taker,
-            None => taker.insert(self.new_taker().map_err(|_| NotDone::Failed)?),
-        };
+    /// How many pages of the scratch area batches use.
+    fn area(&self) -> u64 {
+        let scratch = self.at.scratch;
 
-        buffer.multipass_offset = 0;
-        loop {
-            let built = self.build(taker, buffer, batch)?;
+        self.worker
+            .switches
+            .scratch_pages(scratch.end.saturating_sub(scratch.first))
+    }
 
-            if buffer.written().is_empty() {
-                // There may be nothing to initialise.
-                if built == Built::All && matches!(batch.work.change, Change::Init(..)) {
-                    return Ok(());
-                }
-                // It would come again for ever.
-                return Err(self.fails());
-            }
-            self.submit(taker, buffer, batch)?;
-            if built == Built::All {
-                return Ok(());
-            }
+    /// How many dwords a paging buffer has, one packet at least.
+    pub(super) fn buffer_dwords(&self) -> usize {
+        let dwords = self.worker.switches.buffer_dwords();
+
+        match self.at.by_node {
+            true => dwords.max(TABLE_PACKET),
+            false => dwords,
         }
     }
 
-    /// BuildPagingBuffer, with an empty buffer.
-    fn build(
-        &self,
-        taker: &Taker,
-        buffer: &mut PagingBuffer,
-        batch: &Batch<'_>,
-    ) -> Result<Built, NotDone> {
-        let class = Passive::here();
-        let mut attempt = || {
-            buffer.address = self.buffer_address();
-            buffer.begin(self.worker.switches.buffer_dwords());
-            self.log_work(batch);
-            if let Some(built) = self.worker.switches.take_build() {
-                return Ok(built);
-            }
-            taker
-                .context
-                .build(&class, &batch.work, buffer)
-                .map_err(|_| NotDone::Failed)
-        };
-        let built = match attempt()? {
-            Built::AllocationBusy => {
-                // No engine uses anything meanwhile.
-                self.contexts.suspend();
-                let again = attempt();
-                self.contexts.resume();
-                again?
-            }
-            built => built,
-        };
-
-        match built {
-            Built::All | Built::InsufficientDmaBuffer => Ok(built),
-            Built::AllocationBusy | Built::Failed => Err(self.fails()),
-        }
+    /// How many entries such a table has.
+    pub(super) fn table_entries(&self) -> u32 {
+        self.levels.entries(0)
     }
 
-    /// The paging node runs what is in the buffer. Returns when it has.
-    fn submit(
-        self: &Arc<Self>,
-        taker: &mut Taker,
-        buffer: &PagingBuffer,
-        batch: &Batch<'_>,
-    ) -> Result<(), NotDone> {
-        let commands = buffer.written();
-
-        for (word, pair) in self.page.words().iter().zip(commands.chunks(2)) {
-            let half = |at: usize| u64::from(pair.get(at).copied().unwrap_or(0));
-
-            store_release(word, half(0) | (half(1) << 32));
+    /// The KMD has got something to do.
+    pub(super) fn wake_for_work(&self) {
+        if let Some(owner) = &*self.owner.lock() {
+            owner.wake_for_work();
         }
-        // OVERFLOW: 2^64 submissions take longer than any machine runs.
-        taker.number = taker.number.wrapping_add(1);
-
-        let submission = Submission {
-            number: taker.number,
-            commands: self.buffer_address(),
-            // CAST: at most a page.
-            length: (commands.len() as u32).saturating_mul(4),
-            progress: None,
-        };
-
-        self.log_submission(Kind::Submit, taker.id, &submission, batch);
-        self.since_ns.store(now_ns().max(1), Relaxed);
-        self.watch();
-
-        let submitted = Dispatch::below(&mut Passive::here(), |class| {
-            taker.context.submit(class, &submission)
-        });
-        let done = match submitted {
-            Ok(()) => {
-                if let Some(owner) = &*self.owner.lock() {
-                    owner.wake_for_work();
-                }
-                self.wait(taker, batch)
-            }
-            // The adapter is removed.
-            Err(_) => Err(NotDone::Failed),
-        };
-
-        self.since_ns.store(0, Relaxed);
-        if done.is_ok() {
-            self.log_submission(Kind::Complete, taker.id, &submission, batch);
-        }
-        done
-    }
-
-    /// Waits until the last submission has completed, or never will.
-    fn wait(&self, taker: &Taker, batch: &Batch<'_>) -> Result<(), NotDone> {
-        let told = &taker.told;
-
-        loop {
-            // Before anything is looked at: what comes later is waited for.
-            let arrived = self.arrivals.count();
-
-            if told.completed.load(Acquire) >= taker.number {
-                return Ok(());
-            }
-            if told.is_lost.load(Acquire) {
-                if told.has_faulted.load(Relaxed) {
-                    self.faulted(taker, batch);
-                    return Err(self.fails());
-                }
-                return Err(NotDone::Lost);
-            }
-            if self.has_ended.load(Acquire) {
-                return Err(NotDone::Failed);
-            }
-            if batch.has_waiter_inside() && self.abandons.load(Acquire) {
-                // Nothing of it is believed any more.
-                told.is_lost.store(true, Release);
-                return Err(NotDone::Failed);
-            }
-            self.arrivals.wait_until(arrived.wrapping_add(1));
-        }
-    }
-
-    /// A batch has faulted, which is never right (MEM-102).
-    #[cold]
-    fn faulted(&self, taker: &Taker, batch: &Batch<'_>) {
-        let address = taker.told.fault_address.load(Relaxed);
-
-        pr_err!("a batch of the paging process has faulted at {address:#x}\n");
-        self.worker.log.write(|| Action {
-            kind: Kind::Fault,
-            batch: batch.number,
-            object: taker.id,
-            address,
-            flags: taker.told.fault_flags.load(Relaxed),
-            ..Action::default()
-        });
     }
 
     /// The KMD or the OS part has a bug: the adapter is reset.
-    fn fails(&self) -> NotDone {
+    pub(super) fn fails(&self) -> NotDone {
         if let Some(owner) = &*self.owner.lock() {
             owner.clone().paging_failed();
         }
@@ -704,7 +623,7 @@ impl PagingEngine {
     /// The paging node has work from now on, which was told before.
     ///
     /// LOCK: nobody looks any more after the end, which takes the owner away.
-    fn watch(self: &Arc<Self>) {
+    pub(super) fn watch(self: &Arc<Self>) {
         if self.watched.begins() {
             if let Some(owner) = &*self.owner.lock() {
                 owner.look_after_a_while(self.clone());
@@ -712,9 +631,8 @@ impl PagingEngine {
         }
     }
 
-    fn buffer_address(&self) -> u64 {
-        // OVERFLOW: addresses below the end of the space.
-        self.first.wrapping_add(PAGES).wrapping_mul(PAGE)
+    pub(super) fn buffer_address(&self) -> u64 {
+        self.at.buffer.saturating_mul(PAGE)
     }
 
     fn log_window(&self, kind: Kind, batch: u64, window: &Window<'_>) {
@@ -729,60 +647,6 @@ impl PagingEngine {
             ..Action::default()
         });
     }
-
-    fn log_work(&self, batch: &Batch<'_>) {
-        let work = &batch.work;
-
-        self.worker.log.write(|| {
-            let action = Action {
-                batch: batch.number,
-                object: batch.object,
-                source: work.offset,
-                address: work.destination,
-                size: work.size,
-                ..Action::default()
-            };
-
-            match work.change {
-                Change::Transfer(_, from, direction) => Action {
-                    operation: Operation::TransferVirtual,
-                    from,
-                    flags: flags(direction),
-                    ..action
-                },
-                Change::Fill(_, pattern) => Action {
-                    operation: Operation::FillVirtual,
-                    pattern,
-                    ..action
-                },
-                Change::Init(_, (segment, offset)) => Action {
-                    operation: Operation::InitContextResource,
-                    segment,
-                    offset,
-                    ..action
-                },
-                Change::Update(data) => Action {
-                    operation: Operation::UpdateContextAllocation,
-                    // CAST: a usize fits 64 bits.
-                    count: data.len() as u64,
-                    pattern: context_allocations::checksum(data),
-                    ..action
-                },
-            }
-        });
-    }
-
-    fn log_submission(&self, kind: Kind, context: u64, submission: &Submission, batch: &Batch<'_>) {
-        self.worker.log.write(|| Action {
-            kind,
-            batch: batch.number,
-            object: context,
-            value: submission.number,
-            address: submission.commands,
-            size: submission.length.into(),
-            ..Action::default()
-        });
-    }
 }
 
 impl PagingNode for PagingEngine {
@@ -792,7 +656,7 @@ impl PagingNode for PagingEngine {
         (segment, to): (u32, &dyn PageSource),
         pages: Range<usize>,
     ) -> bool {
-        let area = self.worker.switches.scratch_pages();
+        let area = self.area();
         let (mut at, end) = bounds(&pages);
 
         while at < end {
@@ -816,7 +680,7 @@ impl PagingNode for PagingEngine {
         to: (u32, &dyn PageSource),
         pages: Range<usize>,
     ) -> bool {
-        let area = self.worker.switches.scratch_pages();
+        let area = self.area();
         let is_there = |at: u64| {
             // CAST: it was a usize.
             let index = at as usize;
@@ -907,5 +771,45 @@ fn flags(direction: Direction) -> u32 {
         Direction::LocalToSystem => paging_log::FROM_SEGMENT,
         Direction::SystemToLocal => paging_log::TO_SEGMENT,
         Direction::LocalToLocal => paging_log::FROM_SEGMENT | paging_log::TO_SEGMENT,
+    }
+}
+
+/// What a record says of work with bytes.
+fn recorded(object: u64, work: &PagingWork<'_>) -> Action {
+    let action = Action {
+        object,
+        source: work.offset,
+        address: work.destination,
+        size: work.size,
+        ..Action::default()
+    };
+
+    match work.change {
+        Change::Transfer(_, from, direction) => Action {
+            operation: Operation::TransferVirtual,
+            from,
+            flags: flags(direction),
+            ..action
+        },
+        Change::Fill(_, pattern) => Action {
+            operation: Operation::FillVirtual,
+            pattern,
+            ..action
+        },
+        Change::Init(_, (segment, offset)) => Action {
+            operation: Operation::InitContextResource,
+            segment,
+            offset,
+            ..action
+        },
+        Change::Update(data) => Action {
+            operation: Operation::UpdateContextAllocation,
+            // CAST: a usize fits 64 bits.
+            count: data.len() as u64,
+            pattern: context_allocations::checksum(data),
+            ..action
+        },
+        // Page tables have records of their own.
+        Change::Nothing | Change::Table(..) | Change::Flush(..) => action,
     }
 }

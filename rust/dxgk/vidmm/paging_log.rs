@@ -161,7 +161,7 @@ impl PagingLog {
     /// Records are written from now on.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn start(&self) -> Result {
+    pub(in crate::dxgk) fn start(&self) -> Result {
         let has_places = self.ring.lock().has_places();
 
         if !has_places {
@@ -246,6 +246,11 @@ impl LogAbout {
             process: 0,
             object,
         }
+    }
+
+    /// The number of the process.
+    pub(super) fn process_id(&self) -> u64 {
+        self.process
     }
 
     /// As [`PagingLog::write`].

@@ -16,7 +16,8 @@
 use super::{
     address_space::{
         AddressSpace,
-        OnAdapter, //
+        OnAdapter,
+        Who, //
     },
     contexts::SpaceContext,
     fence_page::FencePage,
@@ -69,8 +70,10 @@ use crate::{
         paging_log::{
             Action,
             Kind,
+            Operation,
             PAGING_PROCESS, //
-        }, //
+        },
+        paging_scratch::PagingSpace, //
     },
     sys::alloc::{
         pin_arc,
@@ -103,9 +106,12 @@ pub(in crate::dxgk) struct PagingProcess {
     shown: Mutex<RBTree<u64, Shown>>,
     stats: OwnStats,
     log: LogAbout,
+    /// How its addresses are divided.
+    pub(super) at: PagingSpace,
     /// The KMD looks at the page tables for it, if native fences are to be shown.
     _context: Option<SpaceContext>,
     device: Arc<object::Device>,
+    pub(super) kmd: Arc<object::Process>,
     pub(super) space: Arc<AddressSpace>,
 }
 
@@ -118,15 +124,16 @@ pub(super) struct SystemContext<'a> {
 }
 
 impl PagingProcess {
-    /// CreateProcess and CreateDevice, on an adapter with GPU addresses. What it takes is charged
-    /// to no user, and its pages of fence values are counted in `stats`. With `shows_fences` it has
-    /// a context of its own, which gets no work.
+    /// CreateProcess and CreateDevice, on an adapter with GPU addresses, which are divided like
+    /// this. What it takes is charged to no user, and its pages of fence values are counted in
+    /// `stats`. With `shows_fences` it has a context of its own, which gets no work.
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk) fn new(
         port: &Arc<Port>,
         on: &OnAdapter<'_>,
         stats: &Arc<Stats>,
+        at: PagingSpace,
         shows_fences: bool,
     ) -> DxgResult<Arc<Self>> {
         let class = Passive::here();
@@ -135,15 +142,21 @@ impl PagingProcess {
         let holder = Holder::new(account).map_err(DxgError::from_errno)?;
         let id = ProcessId(next_id());
         let mut device = None;
-        let (_process, space) = AddressSpace::with_process(
+        let log = LogAbout::process(on.log, PAGING_PROCESS);
+        let (kmd, space) = AddressSpace::with_process(
             on,
-            PAGING_PROCESS,
+            Who::Paging(&at),
             holder,
             &IdleList::new(None)?,
             |addresses| {
                 let process = object::Process::create_system(port, &class, id, addresses)?;
 
                 // Before there are page tables (MEM-73).
+                log.write(|| Action {
+                    kind: Kind::Ddi,
+                    operation: Operation::CreateDevice,
+                    ..Action::default()
+                });
                 device = Some(object::Device::create(
                     &process,
                     &class,
@@ -154,8 +167,9 @@ impl PagingProcess {
         )?;
         let space = space.ok_or(Status::NOT_SUPPORTED)?;
         let device = device.ok_or(Status::NO_MEMORY)?;
+
         let context = match shows_fences {
-            true => Some(Self::idle_context(&space, &device)?),
+            true => Some(Self::idle_context(&space, &device, &log)?),
             false => None,
         };
 
@@ -163,9 +177,11 @@ impl PagingProcess {
             pin_init!(Self {
                 shown <- new_mutex!(RBTree::new(), "PagingProcess::shown"),
                 stats: OwnStats::new(stats),
-                log: LogAbout::process(on.log, PAGING_PROCESS),
+                log,
+                at,
                 _context: context,
                 device,
+                kmd,
                 space,
             }),
             GFP_KERNEL,
@@ -176,6 +192,7 @@ impl PagingProcess {
     fn idle_context(
         space: &Arc<AddressSpace>,
         device: &Arc<object::Device>,
+        log: &LogAbout,
     ) -> DxgResult<SpaceContext> {
         let suspension = space.suspension()?;
         let callbacks = ContextCallbacks {
@@ -190,16 +207,25 @@ impl PagingProcess {
             suspension,
         };
 
-        Ok(Self::create(space, device, context)?.1)
+        Ok(Self::create(space, device, log, context)?.1)
     }
 
     /// CreateContext and SetRootPageTable. Returns the id of the context, too.
     fn create(
         space: &Arc<AddressSpace>,
         device: &Arc<object::Device>,
+        log: &LogAbout,
         context: SystemContext<'_>,
     ) -> DxgResult<(u64, SpaceContext)> {
         let id = next_id();
+
+        log.write(|| Action {
+            kind: Kind::Ddi,
+            operation: Operation::CreateContext,
+            object: id,
+            ..Action::default()
+        });
+
         let create = CreateContextArgs {
             id: ContextId(id),
             scheduling: context.scheduling,
@@ -214,11 +240,16 @@ impl PagingProcess {
         Ok((id, space.enter_context(id, kmd, context.suspension)?))
     }
 
+    /// Its addresses.
+    pub(in crate::dxgk) fn space(&self) -> &Arc<AddressSpace> {
+        &self.space
+    }
+
     /// A context of the paging process.
     ///
     /// Context: may sleep, no locks of contexts held.
     pub(super) fn context(&self, context: SystemContext<'_>) -> DxgResult<(u64, SpaceContext)> {
-        Self::create(&self.space, &self.device, context)
+        Self::create(&self.space, &self.device, &self.log, context)
     }
 
     /// Maps a page of fence values, which the GPU may load and store there (FEN-57), until the

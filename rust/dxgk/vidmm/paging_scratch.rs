@@ -3,23 +3,45 @@
 //! The scratch area of the paging process: addresses that show the memory of one batch after the
 //! other (MEM-61, MEM-67). Where a batch is in it says `logic/paging_scratch.rs`.
 //!
-//! Its page tables are there from the start. An entry is good until a later batch has the page;
+//! Its page tables are there from the start, and the paging node or the processor writes to them. An
+//! entry is good until a later batch has the page;
 //! only contexts of the paging process could use it meanwhile, which run what the KMD has built and
 //! nothing else.
 
-use super::address_space::AddressSpace;
+use super::{
+    address_space::AddressSpace,
+    page_tables::TableAt, //
+};
 use crate::{
     ddi::paging::{
+        PageEntry,
         PageSize,
         PageTableEntry, //
     },
     error::DxgResult,
-    logic::table_tree::{
-        Content,
-        Pages,
-        Shows, //
+    logic::{
+        gpu_ranges::Bounds,
+        paging_scratch::PagingSpace,
+        table_tree::{
+            Content,
+            Pages,
+            Shows, //
+        }, //
     }, //
 };
+
+/// The entry of the system page table that shows a table.
+fn table_entry(at: &TableAt) -> PageTableEntry {
+    PageTableEntry::Page(PageEntry {
+        segment: at.segment,
+        address: at.offset,
+        page_size: PageSize::Kib4,
+        read_only: false,
+        no_execute: false,
+        system_use_only: true,
+        cache_coherent: false,
+    })
+}
 
 /// Pages of the scratch area that are to show something.
 pub(super) struct Window<'a> {
@@ -34,16 +56,36 @@ pub(super) struct Window<'a> {
 }
 
 impl AddressSpace {
-    /// These pages get page tables, and keep them.
+    /// It is that of a paging process, which is divided like this: has page tables made that stay.
+    /// If the paging node is to write to those of the scratch area, all there will ever be are made
+    /// at once, and the first one of level 0 is the system page table: it shows where those of the
+    /// scratch area are, and itself nowhere (MEM-61, MEM-73). The processor writes them (MEM-63).
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn claim_scratch(&self, first: u64, end: u64) -> DxgResult {
+    pub(super) fn prepare_paging(&self, at: &PagingSpace) -> DxgResult {
         let mut state = self.state.lock();
         let (_, tables) = state.fences();
-        let claimed = tables.claim(first, end, PageSize::Kib4);
+        let levels = tables.levels();
+        let table = levels.pages_of_table(0);
+        let Bounds { first, end } = at.scratch;
+        let mut prepare = || {
+            if !at.by_node {
+                tables.claim(first, end, PageSize::Kib4)?;
+                return tables.claim(at.buffer, at.buffer.saturating_add(1), PageSize::Kib4);
+            }
+            tables.prepare(0, at.end())?;
+            tables.claim(0, at.end(), PageSize::Kib4)?;
+            for number in levels.table(0, first)..=levels.table(0, end.saturating_sub(1)) {
+                if let Some(at) = tables.leaf(number) {
+                    tables.write_one(number, table_entry(&at), false);
+                }
+            }
+            Ok(())
+        };
+        let prepared = prepare();
 
-        tables.finish(first, end);
-        claimed
+        tables.finish(0, table);
+        prepared
     }
 
     /// Has pages beside each other show something else. On return nobody uses what they showed

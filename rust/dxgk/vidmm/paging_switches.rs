@@ -8,10 +8,7 @@ use crate::{
         Built,
         PAGING_BUFFER_DWORDS, //
     },
-    logic::{
-        gpu_ranges::PAGE,
-        paging_scratch::PAGES, //
-    },
+    logic::gpu_ranges::PAGE,
     sys::random, //
 };
 use kernel::{
@@ -65,9 +62,9 @@ impl PagingSwitches {
         self.scratch_pages.store(pages.max(2), Relaxed);
     }
 
-    /// How many pages of the scratch area are used.
-    pub(super) fn scratch_pages(&self) -> u64 {
-        PAGES.min(self.scratch_pages.load(Relaxed).into())
+    /// How many pages of a scratch area with so many are used.
+    pub(super) fn scratch_pages(&self, area: u64) -> u64 {
+        area.min(self.scratch_pages.load(Relaxed).into())
     }
 
     /// Paging buffers from the next one on have so many dwords, one packet at least.

@@ -150,6 +150,10 @@ impl MadeResident {
             return Err(NotResident::OverBudget(over));
         }
 
+        if let Some(space) = &queue.device.process.space {
+            space.begin();
+        }
+
         let adapter = &queue.device.adapter;
         let pages = made.prepare(|| adapter.notify_memory_pressure())?;
 

@@ -23,6 +23,7 @@ use crate::{
             PageSize,
             PageTableEntry,
             RootPageTable,
+            TableAddress,
             UpdatePageTable, //
         },
         segments::SYSTEM_MEMORY, //
@@ -380,10 +381,12 @@ impl Mmu {
         }
     }
 
-    /// Whether a context of a process runs.
+    /// Whether a context of a process runs, or may: one without a root cannot.
     fn runs(&self, process: u64) -> bool {
         let state = self.state.lock();
-        let runs = |context: &Context| context.process == process && !context.suspended;
+        let runs = |context: &Context| {
+            context.process == process && context.root.is_some() && !context.suspended
+        };
 
         state.contexts.iter().flatten().any(runs)
     }
@@ -391,6 +394,10 @@ impl Mmu {
     /// UpdatePageTable.
     pub(super) fn update(&self, update: &UpdatePageTable<'_>) {
         let profile = self.tables.profile();
+        let TableAddress::CpuVirtual(table) = update.table else {
+            self.journal.bad_value();
+            return;
+        };
 
         self.check_idle(update.process.0);
         for (index, entry) in (update.start..).zip(update.entries.iter()) {
@@ -400,7 +407,7 @@ impl Mmu {
                 self.journal.bad_value();
             }
 
-            let old = write(&profile, update.table, index, bits ^ TURNED);
+            let old = write(&profile, table, index, bits ^ TURNED);
             let Some(old) = old else {
                 self.journal.bad_value();
                 return;

@@ -741,7 +741,7 @@ impl Kmd for FakeKmd {
             operations.record(&operation);
         }
         match operation {
-            PagingOperation::UpdatePageTable(update) => self.update_page_table(&update),
+            PagingOperation::UpdatePageTable(update, None) => self.update_page_table(&update),
             PagingOperation::MapApertureSegment(map) => self.map_aperture(&map),
             PagingOperation::UnmapApertureSegment(unmap) => self.unmap_aperture(&unmap),
             PagingOperation::NotifyResidency(notify) => self.notify_residency(&notify),
@@ -749,6 +749,7 @@ impl Kmd for FakeKmd {
                 process,
                 first,
                 last,
+                buffer: None,
             } => {
                 let _call = self.enter(Entry::FlushTlb);
 
@@ -763,7 +764,11 @@ impl Kmd for FakeKmd {
                 }
             }
             // It has no paging node.
-            PagingOperation::TransferVirtual(..)
+            PagingOperation::UpdatePageTable(_, Some(_))
+            | PagingOperation::FlushTlb {
+                buffer: Some(_), ..
+            }
+            | PagingOperation::TransferVirtual(..)
             | PagingOperation::FillVirtual(..)
             | PagingOperation::InitContextResource(..)
             | PagingOperation::UpdateContextAllocation(..) => {

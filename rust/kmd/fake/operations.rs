@@ -135,7 +135,7 @@ impl Operations {
 
     pub(super) fn record(&self, operation: &PagingOperation<'_>) {
         let what = match operation {
-            PagingOperation::UpdatePageTable(update) => What::UpdatePageTable {
+            PagingOperation::UpdatePageTable(update, _) => What::UpdatePageTable {
                 level: update.level,
                 page_size: update.page_size,
                 address: update.address,

@@ -18,6 +18,7 @@ use crate::{
         Entries,
         MapApertureSegment,
         NotifyResidency,
+        TableAddress,
         UnmapApertureSegment,
         UpdatePageTable,
         MAX_APERTURE_PAGES,
@@ -43,8 +44,12 @@ impl FakeKmd {
             return;
         }
 
+        let TableAddress::CpuVirtual(table) = update.table else {
+            self.journal.bad_value();
+            return;
+        };
         // CAST: 32 bits fit a usize.
-        let words = update.table.iter().skip(update.start as usize);
+        let words = table.iter().skip(update.start as usize);
 
         if words.len() < update.entries.count() {
             self.journal.bad_value();

@@ -39,7 +39,12 @@ use super::{
     queue::Queue,
     save_area,
     shell::Shell,
-    system_space::SystemSpace, //
+    system_space::SystemSpace,
+    table_writes,
+    translations::{
+        Engines,
+        Translations, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -133,13 +138,15 @@ pub(super) struct Adapter {
     aperture: Shared<Aperture>,
     /// Where engines keep entries of logs back, if they do.
     late: Option<Shared<LateStores>>,
-    pub(super) engines: [Option<Shared<Shell>>; ENGINES],
+    pub(super) engines: Engines,
     /// Until StopDevice.
     threads: Lock<Option<Threads>>,
     /// Its processes, and the fences that the GPU waits for by itself.
     pub(super) native_fences: Shared<NativeFences>,
     /// Where its CMP reaches their words, if it does.
     system: Option<Shared<SystemSpace>>,
+    /// Who has translations.
+    translations: Shared<Translations>,
     pub(super) contexts: SharedSlab<Shared<Context>>,
     queues: SharedSlab<Shared<Queue>>,
     /// Its physical doorbells, and those of the OS part.
@@ -202,12 +209,14 @@ impl Adapter {
             config.monitored_values,
             system.clone(),
         )?)?;
+        let translations = Translations::new(system.clone())?;
         let reached = AdapterParts {
             memory,
             aperture: aperture.clone(),
             late: late.clone(),
             polls: polls.clone(),
             native_fences: native_fences.clone(),
+            translations: translations.clone(),
             native_interrupts: config.native_interrupts,
             callbacks: callbacks.clone(),
         };
@@ -220,8 +229,7 @@ impl Adapter {
         }
 
         let threads = Threads::start(config.index, polls, &engines)?;
-
-        Some(Self {
+        let adapter = Self {
             config: *config,
             callbacks: callbacks.clone(),
             ids: SegmentIds::new(local.is_some()),
@@ -232,6 +240,7 @@ impl Adapter {
             threads: platform::lock!(Some(threads), "soft::Adapter::threads")?,
             native_fences,
             system,
+            translations,
             contexts: platform::short_lock!(Slab::new()?, "soft::Adapter::contexts")?,
             queues: platform::short_lock!(Slab::new()?, "soft::Adapter::queues")?,
             cpu_events: platform::shared(CpuEvents::new()?)?,
@@ -240,7 +249,10 @@ impl Adapter {
             lost: platform::word32(0),
             failing: platform::word32(0),
             failing_updates: platform::word32(0),
-        })
+        };
+
+        adapter.translations.begin(&adapter.engines);
+        Some(adapter)
     }
 
     /// Ends the threads, and tells who waits for CPU events: on return nothing runs and nothing is
@@ -249,6 +261,7 @@ impl Adapter {
         let threads = self.threads.lock().take();
 
         drop(threads);
+        self.translations.end();
         self.set_system_root(None);
         self.cpu_events.stop(class);
     }
@@ -276,7 +289,8 @@ impl Adapter {
 
     /// DestroyProcess. Its PASID is used again.
     pub(super) fn destroy_process(&self, process: ProcessCookie) {
-        self.invalidate(Scope::Process(pasid(process.0)), 0, u64::MAX);
+        self.translations
+            .invalidate(Scope::Process(pasid(process.0)), 0, u64::MAX);
 
         self.native_fences.remove_process(number(process.0));
     }
@@ -715,13 +729,14 @@ impl Adapter {
     /// BuildPagingBuffer. What has no buffer is done at once, by the processor.
     pub(super) fn build_paging_buffer(&self, operation: PagingOperation<'_>) -> Built {
         match &operation {
-            PagingOperation::UpdatePageTable(update) => {
+            PagingOperation::UpdatePageTable(update, None) => {
                 page_tables::update(self.config.profile, &self.ids, update);
             }
             PagingOperation::FlushTlb {
                 process,
                 first,
                 last,
+                buffer: None,
             } => {
                 let all = *first == 0 && *last == 0;
                 let last = if all {
@@ -730,7 +745,8 @@ impl Adapter {
                     last.saturating_sub(1)
                 };
 
-                self.invalidate(Scope::Process(pasid(process.0)), *first, last);
+                self.translations
+                    .invalidate(Scope::Process(pasid(process.0)), *first, last);
             }
             PagingOperation::MapApertureSegment(map) => self.aperture.map(map.first, map.pages),
             PagingOperation::UnmapApertureSegment(unmap) => {
@@ -744,12 +760,22 @@ impl Adapter {
             // Its engines know an allocation by addresses only.
             PagingOperation::NotifyResidency(_) => {}
             // Below.
-            PagingOperation::TransferVirtual(..)
+            PagingOperation::UpdatePageTable(..)
+            | PagingOperation::FlushTlb { .. }
+            | PagingOperation::TransferVirtual(..)
             | PagingOperation::FillVirtual(..)
             | PagingOperation::InitContextResource(..)
             | PagingOperation::UpdateContextAllocation(..) => {}
         }
         match operation {
+            PagingOperation::UpdatePageTable(update, Some(buffer)) => {
+                table_writes::build(self.config.profile, &self.ids, &update, buffer)
+            }
+            PagingOperation::FlushTlb {
+                process,
+                buffer: Some(buffer),
+                ..
+            } => table_writes::invalidate(pasid(process.0), buffer),
             PagingOperation::TransferVirtual(transfer, buffer) => {
                 paging_buffer::transfer(&transfer, buffer)
             }
@@ -803,26 +829,12 @@ impl Adapter {
             }
         }
     }
-
-    /// Has one engine after the other forget translations.
-    fn invalidate(&self, scope: Scope, first: u64, last: u64) {
-        for shell in self.engines.iter().flatten() {
-            shell.invalidate(scope, first, last);
-        }
-        if let Some(system) = &self.system {
-            system.invalidate(scope, first, last);
-        }
-    }
 }
 
 impl Threads {
     /// Starts a thread for each engine, and one for the CMP; `None` if there is no memory, and then
     /// there are none. May sleep.
-    fn start(
-        adapter: u32,
-        polls: Shared<Polls>,
-        engines: &[Option<Shared<Shell>>; ENGINES],
-    ) -> Option<Self> {
+    fn start(adapter: u32, polls: Shared<Polls>, engines: &Engines) -> Option<Self> {
         let mut threads = [const { None }; ENGINES];
         let parts = nodes::PARTS.iter();
 

@@ -3,7 +3,10 @@
 //! What one software adapter has.
 
 pub use super::doorbells::DoorbellConfig;
-use crate::ddi::paging::PageSize;
+use crate::ddi::{
+    caps::PageTableUpdateMode,
+    paging::PageSize, //
+};
 
 /// What distinguishes one software adapter from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +51,45 @@ pub struct Config {
     pub map_to_gpu_system_process: bool,
     /// Its native fences have doorbells, and it rings those of other adapters (FEN-159).
     pub fence_doorbells: bool,
+    /// Who updates page tables.
+    pub table_updates: TableUpdates,
     /// What contexts are saved to, if it keeps that in memory of their own (MEM-82).
     pub save_areas: SaveAreas,
+}
+
+/// Who updates page tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TableUpdates {
+    /// CPU_VIRTUAL: the driver stores entries.
+    #[default]
+    Processor,
+    /// GPU_VIRTUAL: the driver builds commands for it.
+    PagingNode,
+}
+
+impl TableUpdates {
+    const ALL: [(Self, &'static str); 2] = [
+        (Self::Processor, "cpu_virtual"),
+        (Self::PagingNode, "gpu_virtual"),
+    ];
+
+    /// The one that `page_table_updates` in configfs names.
+    pub fn named(name: &str) -> Option<Self> {
+        named(&Self::ALL, name)
+    }
+
+    /// As `page_table_updates` in configfs has it.
+    pub fn name(self) -> &'static str {
+        name_of(&Self::ALL, self)
+    }
+
+    /// As the caps say it.
+    pub(super) fn mode(self) -> PageTableUpdateMode {
+        match self {
+            Self::Processor => PageTableUpdateMode::CpuVirtual,
+            Self::PagingNode => PageTableUpdateMode::GpuVirtual,
+        }
+    }
 }
 
 /// Which memory of its own a context has.

@@ -124,6 +124,8 @@ pub(super) enum Turn {
     Blocked,
     /// It ran a queue, whose ring is empty: its doorbell is to trap, and then it has to look again.
     Emptied(Shared<Queue>),
+    /// It ran a queue of the system, which goes on when everybody has forgotten these translations.
+    Invalidate(Scope),
     /// Nothing is ready. When the first of the queues that wait has to be looked at.
     Idle(Option<u64>),
 }
@@ -565,8 +567,9 @@ impl Core {
         {
             self.suspended(suspended.context, suspended.fence_id);
         }
-        match emptied {
-            Some((_, Some(queue))) => Turn::Emptied(queue),
+        match (emptied, outcome) {
+            (Some((_, Some(queue))), _) => Turn::Emptied(queue),
+            (_, Outcome::Invalidate(scope)) => Turn::Invalidate(scope),
             _ if matches!(slice, Slice::BlockedOnFence(_)) => Turn::Blocked,
             _ => Turn::Ran,
         }
@@ -686,8 +689,6 @@ impl Core {
         let more = |more| if more { Slice::More } else { Slice::Empty };
 
         match outcome {
-            // Only a queue of the system may invalidate, and there is none: the processor updates
-            // page tables, and flushes by `Shell::invalidate`.
             Outcome::Ran | Outcome::Invalidate(_) => {
                 entry.tell_fetched();
                 Slice::More

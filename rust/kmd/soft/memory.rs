@@ -32,7 +32,7 @@ use crate::{
 
 /// Which segments an adapter has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SegmentIds {
+pub struct SegmentIds {
     /// That of its own memory, if it has any.
     pub(super) local: Option<u32>,
     /// Leads to pages of the system.
@@ -41,7 +41,7 @@ pub(super) struct SegmentIds {
 
 impl SegmentIds {
     /// Those of an adapter that has memory of its own, or has none.
-    pub(super) fn new(has_local: bool) -> Self {
+    pub fn new(has_local: bool) -> Self {
         if has_local {
             Self {
                 local: Some(1),

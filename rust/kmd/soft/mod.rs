@@ -22,12 +22,12 @@ mod fence_doorbells;
 mod identity;
 mod late_stores;
 pub mod listed;
-mod memory;
+pub mod memory;
 pub mod native_fences;
 mod native_record;
 mod nodes;
 pub mod own_doorbell;
-mod page_tables;
+pub mod page_tables;
 pub mod paging_buffer;
 mod parts;
 pub mod polls;
@@ -37,6 +37,8 @@ mod report;
 pub mod save_area;
 mod shell;
 mod system_space;
+pub mod table_writes;
+mod translations;
 
 use crate::{
     ddi::{
@@ -158,7 +160,8 @@ pub use config::{
     FenceMemory,
     MonitoredValues,
     NativeInterruptMode,
-    SaveAreas, //
+    SaveAreas,
+    TableUpdates, //
 };
 use recovery::Updates;
 
@@ -220,6 +223,7 @@ impl Config {
             && self.fence_stride.is_power_of_two()
             && (8..=4096).contains(&self.fence_stride)
             && (self.save_areas == SaveAreas::None || self.has_paging_node())
+            && (self.table_updates == TableUpdates::Processor || self.has_paging_node())
             && identity::is_wddm_version(self.wddm_version)
             // The CMP does not know which queue it interrupts for.
             && !(self.monitored_values == MonitoredValues::Shadow
@@ -260,6 +264,7 @@ impl Default for Config {
             map_to_gpu_system_process: false,
             fence_doorbells: false,
             save_areas: SaveAreas::default(),
+            table_updates: TableUpdates::default(),
         }
     }
 }

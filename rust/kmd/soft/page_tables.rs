@@ -14,13 +14,13 @@ use crate::{
         caps::{
             GpuMmuCaps,
             PageTableLevel,
-            PageTableUpdateMode,
             MAX_PAGE_TABLE_LEVELS, //
         },
         paging::{
             PageEntry,
             PageSize,
             PageTableEntry,
+            TableAddress,
             UpdatePageTable, //
         },
         segments::SYSTEM_MEMORY, //
@@ -65,7 +65,7 @@ pub(super) fn mmu_caps(config: &Config) -> GpuMmuCaps {
         no_execute: false,
         // It is the processor that reads.
         cache_coherent: true,
-        page_table_update_mode: PageTableUpdateMode::CpuVirtual,
+        page_table_update_mode: config.table_updates.mode(),
         page_table_update_require_address_space_idle: config.idle_updates,
         invalid_tlb_entries_not_cached: false,
         explicit_page_table_invalidation: false,
@@ -103,26 +103,34 @@ pub(super) fn root_size(profile: AdapterProfile, entries: &mut u32) -> u32 {
     entries.wrapping_mul(format.entry_bytes.into())
 }
 
-/// Writes entries of a page table.
-pub(super) fn update(profile: AdapterProfile, ids: &SegmentIds, update: &UpdatePageTable<'_>) {
+/// Writes entries of a page table that the processor sees.
+pub fn update(profile: AdapterProfile, ids: &SegmentIds, update: &UpdatePageTable<'_>) {
     let is_short = format(profile).entry_bytes == 4;
+    let TableAddress::CpuVirtual(table) = update.table else {
+        return;
+    };
 
     // CAST: 32 bits fit a usize.
     for (index, entry) in (update.start as usize..).zip(update.entries.iter()) {
         let bits = encode(ids, &entry).bits();
 
         if is_short {
-            write_short(update.table, index, bits);
-        } else if let Some(word) = update.table.get(index) {
+            write_short(table, index, bits);
+        } else if let Some(word) = table.get(index) {
             platform::store_release(word, bits);
         }
     }
 }
 
-/// Writes an entry of 4 bytes. What it cannot say is invalid: `doc2` is refused where memory ends
-/// too far above.
+/// An entry of 4 bytes. What it cannot say is invalid: `doc2` is refused where memory ends too far
+/// above.
+pub(super) fn short(bits: u64) -> u64 {
+    u32::try_from(bits).map_or(Entry::INVALID.bits(), u64::from)
+}
+
+/// Writes an entry of 4 bytes.
 fn write_short(table: &[Word64], index: usize, bits: u64) {
-    let bits = u32::try_from(bits).map_or(Entry::INVALID.bits(), u64::from);
+    let bits = short(bits);
     let shift = if index % 2 == 0 { 0 } else { u32::BITS };
     let mask = u64::from(u32::MAX) << shift;
 
@@ -135,7 +143,7 @@ fn write_short(table: &[Word64], index: usize, bits: u64) {
 }
 
 /// The format of an entry. What leads to no segment is invalid.
-fn encode(ids: &SegmentIds, entry: &PageTableEntry) -> Entry {
+pub(super) fn encode(ids: &SegmentIds, entry: &PageTableEntry) -> Entry {
     match entry {
         PageTableEntry::Invalid => Entry::INVALID,
         PageTableEntry::Zero => Entry::ZERO,

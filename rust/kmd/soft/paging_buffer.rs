@@ -28,14 +28,14 @@ const WRITE_DWORDS: usize = 4;
 const MOST_WRITTEN: usize = 32;
 
 /// `DST_SEL` of a WRITE_DATA packet: memory.
-const TO_MEMORY: u32 = 5 << 8;
+pub(super) const TO_MEMORY: u32 = 5 << 8;
 
 /// `SRC_SEL` of a DMA_DATA packet: memory, and the packet itself.
 const FROM_MEMORY: u32 = 0;
 const FROM_PACKET: u32 = 2 << 29;
 
 /// The lower and the upper half.
-fn halves(value: u64) -> [u32; 2] {
+pub(super) fn halves(value: u64) -> [u32; 2] {
     // CAST: the halves are meant.
     [value as u32, (value >> 32) as u32]
 }

@@ -7,7 +7,8 @@ use super::{
     config::NativeInterruptMode,
     late_stores::LateStores,
     native_fences::NativeFences,
-    polls::Polls, //
+    polls::Polls,
+    translations::Translations, //
 };
 use crate::{
     ddi::callbacks::Callbacks,
@@ -24,6 +25,8 @@ pub(super) struct AdapterParts {
     pub(super) late: Option<Shared<LateStores>>,
     pub(super) polls: Shared<Polls>,
     pub(super) native_fences: Shared<NativeFences>,
+    /// All that has translations, their own, too.
+    pub(super) translations: Shared<Translations>,
     pub(super) native_interrupts: NativeInterruptMode,
     /// What they interrupt by.
     pub(super) callbacks: Callbacks,

@@ -27,7 +27,8 @@ use super::{
     native_fences::Bell,
     parts::AdapterParts,
     polls::Polls,
-    queue::Queue, //
+    queue::Queue,
+    translations::Translations, //
 };
 use crate::{
     ddi::{
@@ -80,6 +81,7 @@ pub(super) struct Shell {
     aperture: Shared<Aperture>,
     late: Option<Shared<LateStores>>,
     polls: Shared<Polls>,
+    translations: Shared<Translations>,
     bell: Shared<Bell>,
     listed: ShortLock<ToLookAt>,
     core: Lock<Core>,
@@ -128,6 +130,7 @@ impl Shell {
             aperture: parts.aperture.clone(),
             late: parts.late.clone(),
             polls: parts.polls.clone(),
+            translations: parts.translations.clone(),
             bell,
             listed: platform::short_lock!(listed, "soft::Shell::listed")?,
             core: platform::lock!(core, "soft::Shell::core")?,
@@ -545,6 +548,7 @@ impl Run for Shell {
                     platform::breathe();
                 }
                 Turn::Emptied(queue) => self.trap(&queue),
+                Turn::Invalidate(scope) => self.translations.invalidate(scope, 0, u64::MAX),
                 Turn::Idle(poll) => {
                     if poll.is_none() {
                         self.go_to_f1();

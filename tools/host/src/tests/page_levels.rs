@@ -61,7 +61,7 @@ fn mem_51_what_is_refused() {
         (
             "updates by an engine",
             GpuMmuCaps {
-                page_table_update_mode: PageTableUpdateMode::GpuVirtual,
+                page_table_update_mode: PageTableUpdateMode::GpuPhysical,
                 ..caps(&[9, 9], 4096)
             },
         ),

@@ -3,10 +3,13 @@
 //! The scratch area of the paging process, and what is built for the paging node (MEM-66 to
 //! MEM-68).
 
+use crate::ddi::caps::{GpuMmuCaps, PageTableLevel, PageTableUpdateMode};
 use crate::ddi::paging::{Built, Direction, FillVirtual, PagingBuffer, TransferVirtual};
 use crate::ddi::types::AllocationCookie;
 use crate::kmd::soft::paging_buffer;
-use crate::logic::paging_scratch::{Scratch, MOST, PAGES};
+use crate::logic::gpu_ranges::Bounds;
+use crate::logic::page_levels::Levels;
+use crate::logic::paging_scratch::{PagingSpace, Scratch, MOST};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -19,7 +22,7 @@ proptest! {
     /// common unless the second one begins again.
     #[test]
     fn mem_66_mem_67_a_batch_is_in_the_area(
-        area in 2..=PAGES,
+        area in 2..=100_000_u64,
         batches in vec((1..=2_u64, 1..10_000_u64), 1..50),
     ) {
         let mut scratch = Scratch::default();
@@ -107,4 +110,89 @@ fn a_buffer_takes_whole_packets_only() {
     assert_eq!(buffer.written(), [1, 2]);
     assert!(buffer.write(&vec![3; room]));
     assert_eq!(buffer.room(), 0);
+}
+
+/// The pages of a MiB.
+const MIB: u64 = 256;
+
+fn levels(bits: &[u32]) -> Levels {
+    let mut caps = GpuMmuCaps {
+        address_bits: 12 + bits.iter().sum::<u32>(),
+        page_table_update_mode: PageTableUpdateMode::GpuVirtual,
+        page_table_levels: bits.len() as u32,
+        ..GpuMmuCaps::default()
+    };
+    for (level, bits) in caps.levels.iter_mut().zip(bits) {
+        *level = PageTableLevel {
+            index_bits: *bits,
+            table_bytes: 4096,
+            segment: 0,
+        };
+    }
+    Levels::new(&caps).unwrap()
+}
+
+/// Both profiles of section 8: the scratch area begins behind the system page table, and the last
+/// 64 MiB are not part of it.
+#[test]
+fn mem_61_mem_62_the_addresses_of_the_paging_process() {
+    for (bits, first) in [(&[9, 9, 9, 9][..], 2 * MIB), (&[10, 10][..], 4 * MIB)] {
+        let space = PagingSpace::new(&levels(bits), true, None).unwrap();
+        let permanent = 960 * MIB;
+        assert_eq!(
+            space,
+            PagingSpace {
+                scratch: Bounds {
+                    first,
+                    end: permanent
+                },
+                buffer: permanent,
+                fences: Bounds {
+                    first: permanent + 1,
+                    end: 1024 * MIB
+                },
+                by_node: true,
+            }
+        );
+        assert_eq!(space.end(), 1024 * MIB);
+    }
+}
+
+proptest! {
+    /// Wherever fences are wanted, they are there, and nothing else is: not a page of the scratch
+    /// area, nor one where the system page table shows a table of it.
+    #[test]
+    fn fen_65_mem_62_fences_are_where_they_are_wanted(
+        is_short in any::<bool>(),
+        by_node in any::<bool>(),
+        first in prop_oneof![1..2048_u64, 1..500_000_u64],
+        pages in prop_oneof![1..100_u64, 1..500_000_u64],
+    ) {
+        let levels = match is_short {
+            true => levels(&[10, 10]),
+            false => levels(&[9, 9, 9, 9]),
+        };
+        let wish = Bounds { first, end: first + pages };
+        let Some(space) = PagingSpace::new(&levels, by_node, Some(wish)) else {
+            // Only where a table of each page of the scratch area has to be shown.
+            prop_assert!(by_node && wish.first < levels.pages_of_table(0));
+            return Ok(());
+        };
+        let PagingSpace { scratch, buffer, fences, .. } = space;
+        prop_assert!(wish.first <= fences.first && fences.first < fences.end);
+        prop_assert!(fences.end <= wish.end);
+        let apart = |one: Bounds, other: Bounds| one.end <= other.first || other.end <= one.first;
+        prop_assert!(apart(fences, scratch), "{space:?}");
+        prop_assert!(apart(fences, Bounds { first: buffer, end: buffer + 1 }), "{space:?}");
+        prop_assert!(scratch.first < scratch.end && scratch.end <= buffer);
+        let table = levels.pages_of_table(0);
+        prop_assert!(scratch.first >= table);
+        if by_node {
+            let tables = Bounds {
+                first: scratch.first / table,
+                end: scratch.end.div_ceil(table),
+            };
+            prop_assert!(tables.end <= table && apart(fences, tables), "{space:?}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use crate::{
         caps::{AdapterQuery, DriverCaps, Luid, StartInfo},
         class::{DeviceInterrupt, Passive},
         object::{Context, Device, Process, Suspension, Suspensions},
-        paging::{is_removed, PageEntry, PageSize, PageTableEntry, RootPageTable},
+        paging::{is_removed, PageEntry, PageSize, PageTableEntry, RootPageTable, TableAddress},
         port::Port,
         queue::{Fault, QueueCallbacks},
         reserve::NoAddresses,
@@ -122,6 +122,10 @@ impl Tables for Memory {
         Ok(())
     }
 
+    fn commit(&mut self, key: Key) {
+        assert!(self.tables.contains_key(&key));
+    }
+
     fn take_out(&mut self, key: Key) {
         self.large.remove(&key);
         self.dead
@@ -135,10 +139,10 @@ impl Tables for Memory {
         })
     }
 
-    fn update(&self, key: Key, update: &Update<'_>) {
+    fn update(&mut self, key: Key, update: &Update<'_>) {
         self.process.update_page_table(
             &Passive::here(),
-            &update.of_table(key, self.tables[&key].0.words()),
+            &update.of_table(key, TableAddress::CpuVirtual(self.tables[&key].0.words())),
         );
     }
 
@@ -262,6 +266,7 @@ impl Scene {
         };
         let mut tree = TableTree::new(levels, Rules::new(&caps.gpu_mmu), &mut memory).unwrap();
 
+        tree.begin_root(&mut memory);
         tree.finish(&mut memory, 0, 0);
 
         let mut scene = Self {

@@ -10,7 +10,9 @@ use super::{
 use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{Dispatch, Passive};
 use crate::ddi::object::{Context, HwQueue};
-use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, UpdatePageTable};
+use crate::ddi::paging::{
+    Entries, PageSize, PageTableEntry, PagingOperation, TableAddress, UpdatePageTable,
+};
 use crate::ddi::queue::Submission;
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
@@ -227,6 +229,7 @@ fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
                 process: ProcessCookie(process.0 + 20),
                 first: 0,
                 last: 0,
+                buffer: None,
             };
 
             let _built = kmd.build_paging_buffer(class, flush);
@@ -242,18 +245,21 @@ fn gpu_105_mem_95_a_double_finds_uses_of_what_is_gone() {
         (Broken::BadValue, |kmd, class, process, _| {
             let _built = kmd.build_paging_buffer(
                 class,
-                PagingOperation::UpdatePageTable(UpdatePageTable {
-                    process,
-                    level: 0,
-                    table: &[],
-                    page_size: PageSize::Kib4,
-                    start: 0,
-                    entries: Entries::Repeat(PageTableEntry::Zero, 1),
-                    initial_update: false,
-                    notify_eviction: false,
-                    driver_protection: 0,
-                    address: 0,
-                }),
+                PagingOperation::UpdatePageTable(
+                    UpdatePageTable {
+                        process,
+                        level: 0,
+                        table: TableAddress::CpuVirtual(&[]),
+                        page_size: PageSize::Kib4,
+                        start: 0,
+                        entries: Entries::Repeat(PageTableEntry::Zero, 1),
+                        initial_update: false,
+                        notify_eviction: false,
+                        driver_protection: 0,
+                        address: 0,
+                    },
+                    None,
+                ),
             );
         }),
         (Broken::BadValue, |kmd, class, _, context| {

@@ -5,7 +5,9 @@
 use super::{context_args, context_of, in_dispatch, listener, queue_of, submission, worked, Told};
 use crate::ddi::class::Passive;
 use crate::ddi::object::{Context, HwQueue, Process, TableUpdate};
-use crate::ddi::paging::{Entries, PageEntry, PageSize, PageTableEntry, RootPageTable};
+use crate::ddi::paging::{
+    Entries, PageEntry, PageSize, PageTableEntry, RootPageTable, TableAddress,
+};
 use crate::ddi::queue::{Fault, FaultKind, Suspend};
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{KmdError, ProcessId, Scheduling};
@@ -110,7 +112,7 @@ fn mem_52_the_kmd_writes_the_entries_of_page_tables() {
     let entries = [PageTableEntry::Invalid, page, PageTableEntry::Zero];
     let update = TableUpdate {
         level: 0,
-        table: &table,
+        table: TableAddress::CpuVirtual(&table),
         page_size: PageSize::Kib4,
         start: 2,
         entries: Entries::Each(&entries),

@@ -13,7 +13,7 @@ use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, RootPageTable};
 use crate::ddi::paging::{
-    FillVirtual, NotifyResidency, PagingBuffer, UnmapApertureSegment, UpdatePageTable,
+    FillVirtual, NotifyResidency, PagingBuffer, TableAddress, UnmapApertureSegment, UpdatePageTable,
 };
 use crate::ddi::port::Port;
 use crate::ddi::power::PowerState;
@@ -185,7 +185,7 @@ impl Made {
     }
 
     fn update(&self, update: UpdatePageTable<'_>) {
-        let operation = PagingOperation::UpdatePageTable(update);
+        let operation = PagingOperation::UpdatePageTable(update, None);
         let _built = self.kmd.build_paging_buffer(&Passive::here(), operation);
     }
 
@@ -194,7 +194,7 @@ impl Made {
         UpdatePageTable {
             process: self.process,
             level: 0,
-            table: &[],
+            table: TableAddress::CpuVirtual(&[]),
             page_size: PageSize::Kib4,
             start: 0,
             entries: Entries::Each(&[]),
@@ -399,6 +399,7 @@ const WRONG: &[Case] = &[
             process: made.process,
             first: 2,
             last: 1,
+            buffer: None,
         };
 
         let _built = made.kmd.build_paging_buffer(&Passive::here(), flush);

@@ -15,6 +15,7 @@ mod recovery;
 mod slab;
 mod submissions;
 mod system_process;
+mod table_writes;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,9 @@ use super::ddi::verifier::verified;
 use crate::ddi::caps::{Luid, StartInfo};
 use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::object::{Context, Device, HwQueue, Process, TableUpdate};
-use crate::ddi::paging::{Entries, PageEntry, PageSize, PageTableEntry, RootPageTable};
+use crate::ddi::paging::{
+    Entries, PageEntry, PageSize, PageTableEntry, RootPageTable, TableAddress,
+};
 use crate::ddi::port::Port;
 use crate::ddi::power::EngineState;
 use crate::ddi::queue::{Fault, QueueCallbacks, Submission};
@@ -222,7 +225,7 @@ impl Space {
         let table = &tables[&(level, number >> 9)];
         let update = TableUpdate {
             level,
-            table: table.words(),
+            table: TableAddress::CpuVirtual(table.words()),
             page_size: PageSize::Kib4,
             start: (number & 511) as u32,
             entries: Entries::Repeat(to, 1),

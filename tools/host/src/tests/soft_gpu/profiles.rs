@@ -6,7 +6,7 @@ use super::{page, submit, verified, Commands, Ear, Shared, PAGE};
 use crate::ddi::caps::{AdapterQuery, DriverCaps, GpuMmuCaps};
 use crate::ddi::class::Passive;
 use crate::ddi::object::{Context, Device, Process, TableUpdate};
-use crate::ddi::paging::{Entries, PageSize, PageTableEntry, RootPageTable};
+use crate::ddi::paging::{Entries, PageSize, PageTableEntry, RootPageTable, TableAddress};
 use crate::ddi::port::Port;
 use crate::ddi::queue::{FaultKind, QueueCallbacks};
 use crate::ddi::reserve::NoAddresses;
@@ -110,7 +110,7 @@ fn mem_52_engines_read_entries_of_4_bytes() {
             &class,
             &TableUpdate {
                 level,
-                table: table.words(),
+                table: TableAddress::CpuVirtual(table.words()),
                 page_size: PageSize::Kib4,
                 start,
                 entries,
@@ -189,7 +189,7 @@ fn mem_53_an_entry_of_4_bytes_leads_to_no_other_page() {
             &class,
             &TableUpdate {
                 level: 0,
-                table: table.words(),
+                table: TableAddress::CpuVirtual(table.words()),
                 page_size: PageSize::Kib4,
                 start: index,
                 entries: Entries::Each(&[page(0, address)]),
