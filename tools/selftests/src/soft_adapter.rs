@@ -13,6 +13,9 @@ use crate::{skip, TestResult};
 /// Where adapters are made.
 pub const ROOT: &str = "/sys/kernel/config/opendxg";
 
+/// Who updates page tables of the adapters that tests make, if they do not say so themselves.
+const UPDATES_VARIABLE: &str = "OPENDXG_TEST_TABLE_UPDATES";
+
 /// A directory for an adapter. Dropping it removes both, in the process that made it.
 pub struct SoftAdapter {
     path: PathBuf,
@@ -28,10 +31,14 @@ impl SoftAdapter {
         }
         let path = Path::new(ROOT).join(name);
         fs::create_dir(&path)?;
-        Ok(Self {
+        let adapter = Self {
             path,
             owner: std::process::id(),
-        })
+        };
+        if let Ok(updates) = std::env::var(UPDATES_VARIABLE) {
+            adapter.set("page_table_updates", &updates)?;
+        }
+        Ok(adapter)
     }
 
     /// The same with the adapter enabled.

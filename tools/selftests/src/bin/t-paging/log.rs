@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use opendxg::Adapter;
 use selftests::gpu::Gpu;
 use selftests::paging_log::PagingLog;
 use selftests::task::me;
@@ -13,10 +14,20 @@ pub(crate) struct Log(PagingLog);
 
 impl Log {
     pub(crate) fn new(gpu: &Gpu) -> TestResult<Self> {
-        let log = Self(PagingLog::of(gpu.device().adapter())?);
+        Self::all(gpu.device().adapter())
+    }
+
+    /// That of an adapter, which is not that of a GPU.
+    pub(crate) fn all(adapter: &Adapter) -> TestResult<Self> {
+        let log = Self::unchanged(adapter)?;
         log.control("clear")?;
         log.control("start")?;
         Ok(log)
+    }
+
+    /// The same, with what is in it.
+    pub(crate) fn unchanged(adapter: &Adapter) -> TestResult<Self> {
+        Ok(Self(PagingLog::of(adapter)?))
     }
 
     pub(crate) fn control(&self, word: &str) -> TestResult {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the memory manager does and in which order, by its operation log (memory.md sections 9 and
-//! 15). Page tables are in system memory and written by the processor, so the traces are those of
-//! MEM-80: without what needs the address space of a paging process.
+//! 15). Where nothing else is said, page tables are written by the processor, so that traces are
+//! without what needs the address space of a paging process. `tables.rs` has them by the paging node.
 
 use opendxg::EvictFlags;
 use selftests::gpu::{Gpu, PAGE};
@@ -17,6 +17,7 @@ pub(crate) mod log;
 mod others;
 mod root;
 mod switches;
+mod tables;
 pub(crate) mod traces;
 
 pub(crate) fn main() {
@@ -25,6 +26,7 @@ pub(crate) fn main() {
         .test("MEM-104 MEM-107 words that are refused", refusals)
         .test("MEM-104 what is lost is counted", overrun);
     let suite = engine::tests(root::tests(traces::tests(suite)));
+    let suite = tables::tests(suite);
     let suite = switches::tests(events::tests(suite));
     held::tests(others::tests(suite)).run()
 }
