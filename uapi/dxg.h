@@ -99,6 +99,7 @@ struct opendxg_fence_stream {
 /* Kinds of struct opendxg_memory_notice. */
 #define OPENDXG_NOTICE_TRIM	1
 #define OPENDXG_NOTICE_BUDGET	2
+#define OPENDXG_NOTICE_PAGING_LOG	3
 
 /* Bits of a record of OPENDXG_NOTICE_TRIM that are not bytes. */
 #define OPENDXG_TRIM_PERIODIC	0x1
@@ -111,14 +112,14 @@ struct opendxg_fence_stream {
  * @adapter_luid_low: [in] adapter of the device, or 0 in both halves
  * @adapter_luid_high: [in] its other half
  * @device: [in] device
- * @kind: [in] OPENDXG_NOTICE_TRIM or OPENDXG_NOTICE_BUDGET
+ * @kind: [in] OPENDXG_NOTICE_TRIM, _BUDGET or _PAGING_LOG
  * @fd: [out] new file descriptor, close-on-exec
  * @reserved: [in] 0
  *
- * The descriptor is readable while there is something that was not told. A read
- * of at least 8 bytes returns a record as a __u64; what was not read is replaced
- * by what comes later. A read waits while there is nothing, or fails with EAGAIN
- * if the descriptor has O_NONBLOCK.
+ * Of the first two kinds, the descriptor is readable while there is something
+ * that was not told. A read of at least 8 bytes returns a record as a __u64; what
+ * was not read is replaced by what comes later. A read waits while there is
+ * nothing, or fails with EAGAIN if the descriptor has O_NONBLOCK.
  *
  * Of OPENDXG_NOTICE_TRIM, a record has OPENDXG_TRIM_TO_BUDGET with the bytes that
  * the process uses above its budgets, whole pages, when that has changed; at most
@@ -128,8 +129,17 @@ struct opendxg_fence_stream {
  * or in the rest where the adapter has none, when it has changed.
  *
  * When the process has no device on the adapter any more, or the adapter is
- * gone, the descriptor hangs up and a read returns 0 bytes. It counts as a wait
- * for one value.
+ * gone, the descriptor hangs up and a read returns 0 bytes.
+ *
+ * Of OPENDXG_NOTICE_PAGING_LOG, a read returns whole lines of text, as many as
+ * fit: what the memory manager has done for the process since the call, in the
+ * form of the operation log in debugfs. It returns 0 bytes if there is nothing
+ * now, and fails with EINVAL if the next line does not fit; 4096 bytes are
+ * enough. The last 1024 records are kept. A line "log lost=N" comes in the place
+ * of N that are not. When the process has no device on the adapter any more,
+ * nothing is added.
+ *
+ * Each descriptor counts as a wait for one value.
  */
 struct opendxg_memory_notice {
 	__u32 adapter_luid_low;

@@ -473,8 +473,13 @@ mod tests {
                 move || {
                     for _ in 0..8 {
                         let _context = context(device.clone());
-                        let _allocation =
-                            allocation::described(&device.adapter, &TWO_PAGES, Source::New, false);
+                        let _allocation = allocation::described(
+                            &device.adapter,
+                            0,
+                            &TWO_PAGES,
+                            Source::New,
+                            false,
+                        );
                     }
                     true
                 }

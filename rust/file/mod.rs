@@ -7,5 +7,6 @@ pub(crate) mod fence_point;
 pub(crate) mod fence_stream;
 pub(crate) mod notice;
 pub(crate) mod nt_handle;
+pub(crate) mod paging_log;
 pub(crate) mod watch;
 pub(crate) mod weak;

@@ -2,6 +2,9 @@
 
 //! Records of the operation log of the memory manager (MEM-103). Where they are kept is in
 //! `paging_ring.rs`.
+//!
+//! A process reads the records that are about it, and those of the paging process that were written
+//! for it (MEM-104).
 
 use core::fmt::{
     self,
@@ -135,6 +138,9 @@ named! {
 /// The paging process. All others have numbers.
 pub const PAGING_PROCESS: u64 = 0;
 
+/// What `segment` says of system memory.
+const SYSTEM_MEMORY: u32 = 0;
+
 /// `InitialUpdate` of an UpdatePageTable.
 pub const INITIAL_UPDATE: u32 = 1 << 0;
 /// `NotifyEviction` of an UpdatePageTable: the pages are about to leave their place.
@@ -169,6 +175,9 @@ pub struct Action {
     pub value: u64,
     /// Whose memory it is, by the number of the process.
     pub process: u64,
+    /// Which process it was done for, if `process` does not say it; 0 if nobody but root is to know.
+    /// It is not printed.
+    pub made_for: u64,
     /// The allocation, context or fence.
     pub object: u64,
     /// Level of the table.
@@ -232,6 +241,22 @@ pub enum Event {
 }
 
 impl Action {
+    /// The number of the process that may read it; 0 if there is none.
+    pub const fn reader(&self) -> u64 {
+        match self.process {
+            PAGING_PROCESS => self.made_for,
+            process => process,
+        }
+    }
+
+    /// As that process reads it: physical addresses of system memory are for root.
+    pub const fn without_physical(mut self) -> Self {
+        if self.segment == SYSTEM_MEMORY {
+            self.offset = 0;
+        }
+        self
+    }
+
     /// The tracepoint that shows this record, if there is one.
     pub const fn event(&self) -> Option<Event> {
         Some(match (self.kind, self.operation) {

@@ -15,6 +15,9 @@ use core::ops::DerefMut;
 /// How many records are kept.
 pub const KEPT: usize = 4096;
 
+/// How many are kept for a process that reads its own.
+pub const KEPT_OF_PROCESS: usize = 1024;
+
 /// Which operation of a queue a thread does.
 #[derive(Clone, Copy)]
 struct Served {
@@ -42,6 +45,8 @@ pub struct Ring<S> {
     /// The number of the last record before the log was cleared.
     cleared: u64,
     served: Option<Served>,
+    /// The number of the batch that the paging node does, and the process that it is for.
+    batch: Option<(u64, u64)>,
 }
 
 impl<S: DerefMut<Target = [Record]>> Ring<S> {
@@ -52,6 +57,7 @@ impl<S: DerefMut<Target = [Record]>> Ring<S> {
             last: 0,
             cleared: 0,
             served: None,
+            batch: None,
         }
     }
 
@@ -78,6 +84,17 @@ impl<S: DerefMut<Target = [Record]>> Ring<S> {
         self.served = None;
     }
 
+    /// From now on the paging node does the batch with this number, for a process: its records are
+    /// for that, whoever writes them.
+    pub fn begin_batch(&mut self, number: u64, process: u64) {
+        self.batch = Some((number, process));
+    }
+
+    /// It does not any more.
+    pub fn end_batch(&mut self) {
+        self.batch = None;
+    }
+
     fn index(&self, number: u64) -> Option<usize> {
         // CAST: a usize fits 64 bits, and the rest is below the number of places.
         number
@@ -85,11 +102,17 @@ impl<S: DerefMut<Target = [Record]>> Ring<S> {
             .map(|index| index as usize)
     }
 
-    /// What a thread does, with the operation that it does it for.
+    /// What a thread does, with the operation and the process that it does it for.
     pub fn complete(&self, thread: u64, mut action: Action) -> Action {
         match self.served {
             Some(Served { thread: of, by }) if of == thread && action.queue == 0 => {
                 (action.device, action.queue, action.value) = (by.device, by.queue, by.value);
+            }
+            _ => {}
+        }
+        match self.batch {
+            Some((number, process)) if number == action.batch && action.reader() == 0 => {
+                action.made_for = process;
             }
             _ => {}
         }

@@ -310,6 +310,7 @@ pub const OPENDXG_EXPORT_READ_ONLY: u32 = 1;
 pub const OPENDXG_VERSION: u32 = 2;
 pub const OPENDXG_NOTICE_TRIM: u32 = 1;
 pub const OPENDXG_NOTICE_BUDGET: u32 = 2;
+pub const OPENDXG_NOTICE_PAGING_LOG: u32 = 3;
 pub const OPENDXG_TRIM_PERIODIC: u32 = 1;
 pub const OPENDXG_TRIM_RESTART: u32 = 2;
 pub const OPENDXG_TRIM_TO_BUDGET: u32 = 4;

@@ -49,6 +49,8 @@ pub struct Allocation {
     told: Word32,
     /// What the KMD said about it.
     pub info: AllocationInfo,
+    /// The number of the process that has made it, for the operation log; 0 if there is none.
+    pub made_by: u64,
     port: Shared<Port>,
 }
 
@@ -66,6 +68,7 @@ impl Allocation {
             cookie,
             told: platform::word32(0),
             info,
+            made_by: 0,
             port: port.clone(),
         })
     }

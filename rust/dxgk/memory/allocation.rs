@@ -127,13 +127,14 @@ pub(crate) struct Described {
     site: Site,
 }
 
-/// What the KMD of `adapter` makes of private driver data. Of an allocation over memory of the
-/// caller it need not know the size (RES-23). `contiguous`: it is to be one range in a memory
-/// segment, whatever the KMD says.
+/// What the KMD of `adapter` makes of private driver data, for the process with the number
+/// `made_by`. Of an allocation over memory of the caller it need not know the size (RES-23).
+/// `contiguous`: it is to be one range in a memory segment, whatever the KMD says.
 ///
 /// Context: may sleep, no locks held.
 pub(crate) fn described(
     adapter: &Adapter,
+    made_by: u64,
     driver_data: &[u8],
     source: Source,
     contiguous: bool,
@@ -145,6 +146,9 @@ pub(crate) fn described(
         existing: matches!(source, Source::Caller(_)),
     };
     let mut kmd = object::Allocation::create(&adapter.port, &Passive::here(), &create)?;
+
+    kmd.made_by = made_by;
+
     let info = &mut kmd.info;
     // MEM-3: the KMD answers with what the adapter has.
     let properties = Properties::new(

@@ -219,13 +219,20 @@ impl Maker<'_> {
 
     /// An allocation that belongs to no resource yet.
     fn allocation(&mut self, new: NewAllocation) -> DxgResult<Arc<Allocation>> {
-        let adapter: &Arc<Adapter> = &self.parent.device.adapter;
+        let device = &self.parent.device;
+        let adapter: &Arc<Adapter> = &device.adapter;
         let driver_data = match &self.creation.standard {
             Some(standard) => adapter.standard_allocation_data(standard.size)?,
             None => new.driver_data,
         };
         let contiguous = new.primary || self.creation.is_contiguous();
-        let described = allocation::described(adapter, &driver_data, new.source, contiguous)?;
+        let described = allocation::described(
+            adapter,
+            device.process.id,
+            &driver_data,
+            new.source,
+            contiguous,
+        )?;
         let size = described.kmd.info.size;
         let description = AllocationDescription {
             read_only: self.creation.is_read_only(),
@@ -240,7 +247,7 @@ impl Maker<'_> {
             (Source::Caller(address), 0) if !self.creation.is_shared() => Bytes::Unsized(Unsized {
                 address,
                 holder: self.process.holder.clone(),
-                stats: OwnStats::of(&*self.parent.device),
+                stats: OwnStats::of(&**device),
             }),
             (_, 0) => return Err(Status::INVALID_PARAMETER.into()),
             (source, size) => Bytes::Known(self.storage(source, size)?),

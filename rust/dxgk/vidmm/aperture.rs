@@ -189,6 +189,7 @@ impl ShownRange {
                 operation: Operation::MapApertureSegment,
                 batch,
                 object: self.kmd.id(),
+                made_for: self.kmd.made_by,
                 start: page,
                 // CAST: as above.
                 count: ready as u64,
@@ -221,6 +222,7 @@ impl ShownRange {
                 operation: Operation::UnmapApertureSegment,
                 batch: self.aperture.log.batch(),
                 object: self.kmd.id(),
+                made_for: self.kmd.made_by,
                 count: range.count,
                 segment: range.segment,
                 offset: range.first.saturating_mul(PageSize::Kib4.bytes()),

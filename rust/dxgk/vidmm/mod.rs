@@ -38,6 +38,7 @@ pub(crate) mod notice;
 mod notice_source;
 pub(crate) mod offered;
 pub(crate) mod opened;
+pub(crate) mod own_paging_log;
 mod page_tables;
 pub(in crate::dxgk) mod paging_control;
 pub(crate) mod paging_engine;

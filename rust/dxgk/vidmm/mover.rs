@@ -93,7 +93,7 @@ impl Mover {
         node: Option<Arc<dyn PagingNode>>,
     ) -> Self {
         Self {
-            log: LogAbout::object(log, allocation.id()),
+            log: LogAbout::allocation(log, allocation),
             allocation: allocation.clone(),
             node,
         }

@@ -156,6 +156,14 @@ impl<'a> What<'a> {
         }
     }
 
+    /// The process that may know of it. Memory of contexts is none of theirs.
+    fn made_for(&self) -> u64 {
+        match self {
+            Self::Clear(allocation) | Self::Copy(allocation, _) => allocation.made_by,
+            Self::Change(..) => 0,
+        }
+    }
+
     fn source(&self) -> Option<(u32, &'a dyn PageSource)> {
         match self {
             Self::Copy(_, from) => Some(*from),
@@ -368,6 +376,7 @@ impl PagingEngine {
         to: (u32, &dyn PageSource),
     ) -> bool {
         let mut turn = self.turn.lock();
+        let _batch = self.worker.log.begin_batch(number, what.made_for());
         let from = what.source();
         let parts: u64 = if from.is_some() { 2 } else { 1 };
         // OVERFLOW: the scratch area is small.
@@ -454,6 +463,7 @@ impl PagingEngine {
         flush: Option<(u64, u64)>,
     ) -> bool {
         let mut turn = self.turn.lock();
+        let _batch = self.worker.log.begin_batch(number, id);
         // CAST: a few.
         let count = tables.len() as u64;
         // OVERFLOW: the scratch area is small.

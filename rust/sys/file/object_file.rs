@@ -36,6 +36,7 @@ use kernel::{
     iov::IovIterDest,
     prelude::*,
     seq_file::SeqFile,
+    str::CString,
     sync::{
         aref::ARef,
         Arc,
@@ -58,6 +59,8 @@ pub(crate) mod events {
 pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
     /// Whether values can be read from it.
     const READS: bool = false;
+    /// Whether lines of text can be.
+    const READS_LINES: bool = false;
 
     /// What `/proc/PID/fd` shows.
     fn name(&self) -> &'static CStr;
@@ -87,6 +90,14 @@ pub(crate) trait ObjectFile: Send + Sync + Sized + 'static {
     ///
     /// Context: a system call, or a worker of io_uring.
     fn read(_this: ArcBorrow<'_, Self>, _may_wait: bool) -> Result<Option<u64>> {
+        Err(EINVAL)
+    }
+
+    /// Takes the next line of text; `None` if there is none now. EINVAL if it has more bytes than
+    /// `room`.
+    ///
+    /// Context: may sleep, no locks held.
+    fn take_line(&self, _room: usize) -> Result<Option<CString>> {
         Err(EINVAL)
     }
 
@@ -167,6 +178,8 @@ impl<T: ObjectFile> Table<T> {
         owner: compat::module(),
         read_iter: if T::READS {
             Some(Self::read_iter)
+        } else if T::READS_LINES {
+            Some(Self::read_lines)
         } else {
             None
         },
@@ -243,6 +256,45 @@ impl<T: ObjectFile> Table<T> {
             }
             // CAST: an errno is a small number.
             Err(error) => error.to_errno() as isize,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Called by the kernel as `file_operations::read_iter`.
+    unsafe extern "C" fn read_lines(
+        iocb: *mut bindings::kiocb,
+        iter: *mut bindings::iov_iter,
+    ) -> isize {
+        // SAFETY: Both are valid for the call. The file is open and holds an `Arc<T>`.
+        let (object, to) = unsafe {
+            (
+                Arc::<T>::borrow((*(*iocb).ki_filp).private_data),
+                IovIterDest::from_raw(iter),
+            )
+        };
+        let mut done = 0;
+        let failed = loop {
+            match object.take_line(to.len()) {
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+                Ok(Some(line)) => {
+                    let bytes = line.to_bytes();
+
+                    if to.copy_to_iter(bytes) != bytes.len() {
+                        object.unread();
+                        break Some(EFAULT);
+                    }
+                    done += bytes.len();
+                }
+            }
+        };
+
+        match failed {
+            // CAST: an errno is a small number.
+            Some(error) if done == 0 => error.to_errno() as isize,
+            // CAST: a read has at most `isize::MAX` bytes.
+            _ => done as isize,
         }
     }
 

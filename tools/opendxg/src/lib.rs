@@ -172,7 +172,7 @@ pub use intra_gpu_fence::IntraGpuFence;
 pub use keyed_mutex::{Acquired, KeyedMutex, KeyedMutexGuard, Timeout};
 pub use native_fence::NativeFence;
 pub use node::Protocol;
-pub use notice::{BudgetNotices, TrimNotice, TrimNotices};
+pub use notice::{BudgetNotices, PagingLog, TrimNotice, TrimNotices};
 pub use object::{AnyObject, Object, ObjectInfo, ObjectKind, ObjectRef, Target};
 pub use offer::{OfferFlags, OfferInfo, OfferPriority, Reclaimed, TrimFlags};
 pub use pages::Pages;

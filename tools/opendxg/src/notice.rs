@@ -48,6 +48,10 @@ pub struct TrimNotices(OwnedFd);
 #[derive(Debug)]
 pub struct BudgetNotices(OwnedFd);
 
+/// What the memory manager of an adapter does for this process.
+#[derive(Debug)]
+pub struct PagingLog(OwnedFd);
+
 /// The next record; `None` after `timeout`. [`Status::INVALID_HANDLE`] if there never will be one.
 fn next(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> Result<Option<u64>> {
     if !wait_readable(fd, timeout)? {
@@ -98,6 +102,29 @@ impl AsFd for BudgetNotices {
     }
 }
 
+impl PagingLog {
+    /// What it has done since the last call: lines of the operation log, each with its newline.
+    /// A line `log lost=N` stands for N records that were not read in time.
+    pub fn read(&self) -> Result<String> {
+        let mut text = Vec::new();
+        // More than a line has.
+        let mut lines = [0; 16384];
+        loop {
+            match rustix::io::read(&self.0, &mut lines).or_os()? {
+                0 => break,
+                length => text.extend_from_slice(&lines[..length]),
+            }
+        }
+        String::from_utf8(text).map_err(|_| Error::Protocol("an operation log that is no text"))
+    }
+}
+
+impl AsFd for PagingLog {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl Device {
     /// Tells this process on the adapter of the device when memory should be given up.
     pub fn trim_notices(&self) -> Result<TrimNotices> {
@@ -107,5 +134,11 @@ impl Device {
     /// Tells the budget of this process on the adapter of the device.
     pub fn budget_notices(&self) -> Result<BudgetNotices> {
         calls::memory_notice(self.node(), self.handle(), OPENDXG_NOTICE_BUDGET).map(BudgetNotices)
+    }
+
+    /// Tells what the memory manager does for this process on the adapter of the device, from now
+    /// on.
+    pub fn paging_log(&self) -> Result<PagingLog> {
+        calls::memory_notice(self.node(), self.handle(), OPENDXG_NOTICE_PAGING_LOG).map(PagingLog)
     }
 }

@@ -102,6 +102,48 @@ fn mem_103_records_of_the_worker_name_the_operation_that_it_does() {
     assert_eq!(queues, [(7, 8, 9), (0, 0, 0), (0, 3, 4), (0, 0, 0)]);
 }
 
+/// Records of the paging process are for who the batch is made for, and for nobody without one.
+#[test]
+fn mem_104_a_batch_of_the_paging_process_is_for_one_process() {
+    let mut ring = ring(0);
+    let of_batch = |batch, process| Action {
+        batch,
+        process,
+        ..Action::default()
+    };
+    let reader = |ring: &Ring<_>, action| ring.complete(1, action).reader();
+    assert_eq!(reader(&ring, of_batch(5, 0)), 0);
+    ring.begin_batch(5, 7);
+    assert_eq!(reader(&ring, of_batch(5, 0)), 7);
+    assert_eq!(reader(&ring, of_batch(5, 8)), 8);
+    for (action, expected) in [(of_batch(4, 0), 0), (of_batch(0, 0), 0)] {
+        assert_eq!(reader(&ring, action), expected);
+    }
+    // What is about an allocation is for who has made that.
+    let about = Action {
+        made_for: 9,
+        ..of_batch(5, 0)
+    };
+    assert_eq!(reader(&ring, about), 9);
+    // Memory of a context is for root.
+    ring.begin_batch(6, 0);
+    assert_eq!(reader(&ring, of_batch(6, 0)), 0);
+    ring.begin_batch(5, 7);
+    ring.end_batch();
+    assert_eq!(reader(&ring, of_batch(5, 0)), 0);
+}
+
+#[test]
+fn mem_104_a_process_reads_no_physical_addresses() {
+    let at = |segment| Action {
+        segment,
+        offset: 0x9000,
+        ..Action::default()
+    };
+    let offsets = [0, 1].map(|segment| at(segment).without_physical().offset);
+    assert_eq!(offsets, [0, 0x9000]);
+}
+
 #[test]
 fn mem_104_a_record_is_one_line() {
     let record = Record {
@@ -116,6 +158,7 @@ fn mem_104_a_record_is_one_line() {
             queue: 2,
             value: 3,
             process: 4,
+            made_for: 40,
             object: 41,
             level: 5,
             start: 6,

@@ -268,6 +268,12 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         (arg.device, arg.kind) = (device.handle().0, OPENDXG_NOTICE_TRIM);
         sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
     }),
+    ("an operation log of one's own", |sweep| {
+        let device = fixture::device()?;
+        let mut arg = opendxg_memory_notice::zeroed();
+        (arg.device, arg.kind) = (device.handle().0, OPENDXG_NOTICE_PAGING_LOG);
+        sweep(&mut Plain::new(arg, 0, |_, arg| close(arg.fd as u64))?)
+    }),
     ("a read from a fence stream", |sweep| Reading::sweep(sweep)),
     ("a signal that waits for an event", |sweep| {
         OnEvent::sweep(sweep, false)

@@ -46,7 +46,7 @@ fn refusals() -> TestResult {
     let spoilt: [(&str, Spoil); 6] = [
         ("no device", |arg| arg.device = 0),
         ("kind 0", |arg| arg.kind = 0),
-        ("kind 3", |arg| arg.kind = 3),
+        ("kind 4", |arg| arg.kind = 4),
         ("reserved", |arg| arg.reserved = 1),
         ("another adapter", |arg| arg.adapter_luid_low ^= 1 << 30),
         ("another half", |arg| arg.adapter_luid_high ^= 1 << 30),

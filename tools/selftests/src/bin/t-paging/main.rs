@@ -15,8 +15,9 @@ mod events;
 mod held;
 pub(crate) mod log;
 mod others;
+mod own;
 mod root;
-mod switches;
+pub(crate) mod switches;
 mod tables;
 pub(crate) mod traces;
 
@@ -28,6 +29,7 @@ pub(crate) fn main() {
     let suite = engine::tests(root::tests(traces::tests(suite)));
     let suite = tables::tests(suite);
     let suite = switches::tests(events::tests(suite));
+    let suite = own::tests(suite);
     held::tests(others::tests(suite)).run()
 }
 

@@ -174,8 +174,12 @@ pub(super) const FORMS: &[Described] = &[
             handle("device", Object::Device),
             listed(
                 "kind",
-                &[OPENDXG_NOTICE_TRIM as u64, OPENDXG_NOTICE_BUDGET as u64],
-                &[(0, INVALID), (3, INVALID), (0xffff_ffff, INVALID)],
+                &[
+                    OPENDXG_NOTICE_TRIM as u64,
+                    OPENDXG_NOTICE_BUDGET as u64,
+                    OPENDXG_NOTICE_PAGING_LOG as u64,
+                ],
+                &[(0, INVALID), (4, INVALID), (0xffff_ffff, INVALID)],
             ),
             field("fd", Kind::Output(Made::Descriptor)),
             field("reserved", Kind::Reserved),
