@@ -427,7 +427,7 @@ impl Adapter {
                 .transpose()
                 .map_err(|_| KmdError::NoMemory)?;
             let paging_file = debugfs
-                .map(|debugfs| debugfs.paging_file(luid, &memory.worker))
+                .map(|debugfs| debugfs.paging_file(luid, &memory))
                 .transpose()
                 .map_err(|_| KmdError::NoMemory)?;
             let page_tables_file = debugfs
@@ -588,6 +588,7 @@ impl Adapter {
     pub(super) fn end_queues(&self) {
         self.memory.notices.changed();
         self.memory.worker.end_holds();
+        self.memory.moves.end();
         for queue in self.queues.iter() {
             queue.stop();
         }

@@ -22,7 +22,7 @@ use super::{
             paging_file,
             PagingFile, //
         },
-        paging_worker::PagingWorker, //
+        segment::AdapterMemory, //
     }, //
 };
 use crate::ddi::caps::Luid;
@@ -135,9 +135,9 @@ impl Debugfs {
     pub(in crate::dxgk) fn paging_file(
         &self,
         luid: Luid,
-        worker: &Arc<PagingWorker>,
+        memory: &AdapterMemory,
     ) -> Result<PagingFile> {
-        paging_file(&self.paging, &file_name(luid)?, worker)
+        paging_file(&self.paging, &file_name(luid)?, memory)
     }
 
     /// The same for the page tables of its paging process, if it has one.

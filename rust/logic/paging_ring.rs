@@ -190,6 +190,10 @@ pub enum Command {
     Busy(u32),
     /// Allocations get so many pages of each segment.
     Segment(u32),
+    /// All that is in segments moves every so many milliseconds.
+    Move(u32),
+    /// It does not any more.
+    Stay,
     /// What gives way is chosen by chance.
     Random,
     /// What gives way is what has its turn.
@@ -220,6 +224,7 @@ impl Command {
                 "fail" => Some(Self::Fail(number)),
                 "busy" => Some(Self::Busy(number)),
                 "segment" => Some(Self::Segment(number)),
+                "move" => Some(Self::Move(number)),
                 _ => None,
             };
         }
@@ -230,6 +235,7 @@ impl Command {
             "hold" => Some(Self::Hold),
             "release" => Some(Self::Release),
             "fault" => Some(Self::Fault),
+            "stay" => Some(Self::Stay),
             "random" => Some(Self::Random),
             "ordered" => Some(Self::Ordered),
             _ => None,

@@ -21,6 +21,7 @@ use crate::dxgk::{
         OBJECTS, //
     },
     vidmm::{
+        all_allocations::Among,
         mover::Mover,
         residency::AllocationMemory,
         site::Site, //
@@ -113,6 +114,7 @@ pub(crate) struct Allocation {
     storage: Mutex<Option<Arc<Storage>>>,
     /// Where GPUs have it.
     pub(crate) memory: Arc<AllocationMemory>,
+    _among: Among,
     /// Memory of the caller whose size is not known yet. LOCK: leaf.
     #[pin]
     unsized_bytes: Mutex<Option<Unsized>>,
@@ -232,6 +234,10 @@ impl Allocation {
         };
         let mover = Mover::new(&adapter.memory.log, &kmd, adapter.paging_node());
         let memory = AllocationMemory::new(kmd, mover, storage.clone(), site, size, priority)?;
+        let among = adapter
+            .memory
+            .allocations
+            .add(memory.kmd.id(), memory.clone())?;
 
         pin_arc(
             pin_init!(Self {
@@ -242,6 +248,7 @@ impl Allocation {
                 opens: Atomic::new(0),
                 storage <- new_mutex!(storage, "Allocation::storage"),
                 memory,
+                _among: among,
                 unsized_bytes <- new_mutex!(unsized_bytes, "Allocation::unsized_bytes"),
             }),
             GFP_KERNEL_ACCOUNT,

@@ -399,6 +399,16 @@ impl ResidentIn for AddressSpace {
         }
     }
 
+    fn hold_contexts(&self, are_held: bool) {
+        // Nobody else suspends or resumes them meanwhile.
+        let _state = self.state.lock();
+
+        match are_held {
+            true => self.contexts.suspend(contexts::Why::Move),
+            false => self.contexts.resume(contexts::Why::Move),
+        }
+    }
+
     fn add_usage(&self, group: usize, bytes: u64) {
         if let Some(usage) = self.usage.get(group) {
             usage.add(bytes, Relaxed);

@@ -69,6 +69,8 @@ pub(super) enum Why {
     Adapter = 1 << 1,
     /// A page that engines store values of fences to moves.
     FencePage = 1 << 2,
+    /// An allocation moves that they may use.
+    Move = 1 << 3,
 }
 
 /// The contexts of one address space.

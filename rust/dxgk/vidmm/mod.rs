@@ -19,6 +19,7 @@
 //! fence.
 
 pub(crate) mod address_space;
+pub(in crate::dxgk) mod all_allocations;
 pub(in crate::dxgk) mod all_contexts;
 mod aperture;
 mod context_allocation;
@@ -31,6 +32,7 @@ pub(crate) mod device_queues;
 pub(in crate::dxgk) mod fence_memory;
 pub(in crate::dxgk) mod fence_page;
 pub(in crate::dxgk) mod fence_pages;
+pub(in crate::dxgk) mod forced_moves;
 pub(crate) mod idle;
 mod local_page;
 pub(crate) mod mover;

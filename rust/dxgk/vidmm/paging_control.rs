@@ -3,9 +3,13 @@
 //! The file by which root reads the operation log of an adapter, and controls it, the worker and
 //! the paging node (MEM-104, MEM-107). A word is written to it: `start`, `stop`, `clear`, `hold`,
 //! `release`, `scratch PAGES`, `buffer DWORDS`, `fault`, `fail N`, `busy N`, `segment PAGES`,
-//! `random`, `ordered`.
+//! `move MS`, `stay`, `random`, `ordered`.
 
-use super::paging_worker::PagingWorker;
+use super::{
+    forced_moves::ForcedMoves,
+    paging_worker::PagingWorker,
+    segment::AdapterMemory, //
+};
 use crate::logic::paging_ring::Command;
 use kernel::{
     debugfs::{
@@ -19,26 +23,37 @@ use kernel::{
 };
 
 /// Shows the log until it is dropped. The drop waits for those who read or write.
-pub(in crate::dxgk) type PagingFile = Pin<KBox<File<Arc<PagingWorker>>>>;
+pub(in crate::dxgk) type PagingFile = Pin<KBox<File<Controlled>>>;
 
-/// The file of this name, for the adapter of this worker.
+/// What the file shows and controls.
+pub(in crate::dxgk) struct Controlled {
+    worker: Arc<PagingWorker>,
+    moves: Arc<ForcedMoves>,
+}
+
+/// The file of this name, for the adapter with this memory.
 ///
 /// Context: may sleep.
 pub(in crate::dxgk) fn paging_file(
     dir: &Dir,
     name: &CStr,
-    worker: &Arc<PagingWorker>,
+    memory: &AdapterMemory,
 ) -> Result<PagingFile> {
-    let file = dir.read_write_callback_file(name, worker.clone(), &show, &control);
+    let controlled = Controlled {
+        worker: memory.worker.clone(),
+        moves: memory.moves.clone(),
+    };
+    let file = dir.read_write_callback_file(name, controlled, &show, &control);
 
     KBox::pin_init(file, GFP_KERNEL)
 }
 
-fn show(worker: &Arc<PagingWorker>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    worker.log.show(f)
+fn show(controlled: &Controlled, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    controlled.worker.log.show(f)
 }
 
-fn control(worker: &Arc<PagingWorker>, words: &mut UserSliceReader) -> Result {
+fn control(controlled: &Controlled, words: &mut UserSliceReader) -> Result {
+    let Controlled { worker, moves } = controlled;
     let mut word = [0; Command::MAX];
     let word = word.get_mut(..words.len()).ok_or(EINVAL)?;
 
@@ -55,6 +70,8 @@ fn control(worker: &Arc<PagingWorker>, words: &mut UserSliceReader) -> Result {
         Command::Fail(number) => worker.switches.fail_build(number),
         Command::Busy(number) => worker.switches.find_busy(number),
         Command::Segment(pages) => worker.switches.limit_segments(pages),
+        Command::Move(interval) => moves.every(interval),
+        Command::Stay => moves.every(0),
         Command::Random => worker.switches.choose_by_chance(true),
         Command::Ordered => worker.switches.choose_by_chance(false),
     }

@@ -39,7 +39,9 @@ use kernel::{
         Arc,
         SpinLock, //
     },
+    time::Jiffies,
     workqueue::{
+        HasDelayedWork,
         Work,
         WorkItem, //
     }, //
@@ -151,6 +153,14 @@ impl PagingWorker {
     pub(in crate::dxgk) fn end_holds(self: &Arc<Self>) {
         self.ready.lock().has_ended = true;
         self.release();
+    }
+
+    /// Runs something else after so many jiffies, between two operations.
+    pub(super) fn enqueue_delayed<T>(&self, item: Arc<T>, after: Jiffies)
+    where
+        T: WorkItem<0, Pointer = Arc<T>> + HasDelayedWork<T, 0> + Send + Sync + 'static,
+    {
+        self.queue.enqueue_delayed::<_, 0>(item, after);
     }
 
     fn wake(self: &Arc<Self>) {

@@ -90,6 +90,7 @@ use kernel::{
 };
 
 pub(super) mod change;
+mod elsewhere;
 pub(in crate::dxgk) mod offers;
 
 /// An open of an allocation, for those who show it.

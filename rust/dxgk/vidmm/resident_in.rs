@@ -17,6 +17,12 @@ pub(crate) trait ResidentIn: Send + Sync {
     /// Context: may sleep; `AllocationMemory::turn` of the allocation.
     fn refresh(&self, opening: u64);
 
+    /// All contexts there are off their engines, until they need not be any more. One at a time asks
+    /// for it.
+    ///
+    /// Context: as [`ResidentIn::refresh`].
+    fn hold_contexts(&self, are_held: bool);
+
     /// So many bytes more of a budget group are wanted there.
     fn add_usage(&self, group: usize, bytes: u64);
 

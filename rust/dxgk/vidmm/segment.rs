@@ -8,7 +8,9 @@
 //! those, so that an allocation begins at a multiple of 64 KiB and all its pages are whole.
 
 use super::{
+    all_allocations::AllAllocations,
     aperture::Aperture,
+    forced_moves::ForcedMoves,
     idle::IdleList,
     notice::Notices,
     paging_log::{
@@ -338,6 +340,10 @@ pub(crate) struct AdapterMemory {
     pub(in crate::dxgk) log: Arc<PagingLog>,
     /// Runs what is queued.
     pub(crate) worker: Arc<PagingWorker>,
+    /// What is to be in it.
+    pub(in crate::dxgk) allocations: Arc<AllAllocations>,
+    /// Moves it, for tests.
+    pub(in crate::dxgk) moves: Arc<ForcedMoves>,
 }
 
 impl AdapterMemory {
@@ -388,6 +394,9 @@ impl AdapterMemory {
         }
 
         let notices = Notices::new().map_err(|_| KmdError::NoMemory)?;
+        let worker = PagingWorker::new(log.clone(), switches).map_err(|_| KmdError::NoMemory)?;
+        let allocations = AllAllocations::new().map_err(|_| KmdError::NoMemory)?;
+        let moves = ForcedMoves::new(&allocations, &worker).map_err(|_| KmdError::NoMemory)?;
 
         Ok(Self {
             addresses,
@@ -401,7 +410,9 @@ impl AdapterMemory {
             },
             reserved: ReservedMemory::new(&notices).map_err(|_| KmdError::NoMemory)?,
             notices,
-            worker: PagingWorker::new(log.clone(), switches).map_err(|_| KmdError::NoMemory)?,
+            worker,
+            allocations,
+            moves,
             log,
         })
     }

@@ -235,7 +235,7 @@ fn mem_105_events_of_records() {
 
 #[test]
 fn mem_107_commands_are_words() {
-    let words: [(&[u8], _); 26] = [
+    let words: [(&[u8], _); 30] = [
         (b"start\n", Some(Command::Start)),
         (b"stop", Some(Command::Stop)),
         (b"clear\n", Some(Command::Clear)),
@@ -247,9 +247,13 @@ fn mem_107_commands_are_words() {
         (b"fail 2\n", Some(Command::Fail(2))),
         (b"busy 1", Some(Command::Busy(1))),
         (b"segment 64\n", Some(Command::Segment(64))),
+        (b"move 5\n", Some(Command::Move(5))),
+        (b"stay", Some(Command::Stay)),
         (b"random", Some(Command::Random)),
         (b"ordered\n", Some(Command::Ordered)),
         (b"fail", None),
+        (b"move 0", None),
+        (b"stay 1", None),
         (b"random 1", None),
         (b"buffer 4294967296", None),
         (b"buffer 0", None),

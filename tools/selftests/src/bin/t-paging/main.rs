@@ -14,6 +14,7 @@ pub(crate) mod engine;
 mod events;
 mod held;
 pub(crate) mod log;
+mod moves;
 mod others;
 mod own;
 mod root;
@@ -29,7 +30,7 @@ pub(crate) fn main() {
     let suite = engine::tests(root::tests(traces::tests(suite)));
     let suite = tables::tests(suite);
     let suite = switches::tests(events::tests(suite));
-    let suite = own::tests(suite);
+    let suite = moves::tests(own::tests(suite));
     held::tests(others::tests(suite)).run()
 }
 
@@ -64,6 +65,8 @@ fn refusals() -> TestResult {
         "buffer 4294967296",
         "scratch  8",
         "fault 1",
+        "move 0",
+        "stay 1",
         "fail",
         "busy 0",
         "segment -1",

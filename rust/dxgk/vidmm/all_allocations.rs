@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! All allocations of an adapter, for those who look at one after the other.
+//!
+//! LOCK: `state` is a spinlock and a leaf. Nothing is dropped under it.
+
+use crate::sys::alloc::{
+    pin_arc,
+    tree_node, //
+};
+use kernel::{
+    alloc::AllocError,
+    new_spinlock,
+    prelude::*,
+    rbtree::RBTree,
+    sync::{
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+/// An allocation of an adapter.
+pub(crate) trait Relocate: Send + Sync {
+    /// Moves it to another place, unless it has to stay where it is.
+    ///
+    /// Context: may sleep, no locks held.
+    fn move_elsewhere(self: Arc<Self>);
+}
+
+/// All allocations of one adapter.
+#[pin_data]
+pub(crate) struct AllAllocations {
+    /// By the number of the allocation.
+    #[pin]
+    state: SpinLock<RBTree<u64, Arc<dyn Relocate>>>,
+}
+
+/// An allocation is among them, as long as this is there.
+pub(crate) struct Among {
+    all: Arc<AllAllocations>,
+    number: u64,
+}
+
+impl AllAllocations {
+    /// None.
+    pub(super) fn new() -> Result<Arc<Self>, AllocError> {
+        pin_arc(
+            pin_init!(Self {
+                state <- new_spinlock!(RBTree::new(), "AllAllocations::state"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Adds the one with this number, as long as the result is kept.
+    ///
+    /// Context: may sleep.
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        number: u64,
+        memory: Arc<dyn Relocate>,
+    ) -> Result<Among, AllocError> {
+        let node = tree_node(number, memory)?;
+        // Numbers are different.
+        let _nothing = self.state.lock().insert(node);
+
+        Ok(Among {
+            all: self.clone(),
+            number,
+        })
+    }
+
+    /// The first one whose number is above this one, and its number.
+    pub(super) fn after(&self, number: u64) -> Option<(u64, Arc<dyn Relocate>)> {
+        let state = self.state.lock();
+        let next = state.cursor_lower_bound(&number.checked_add(1)?)?;
+        let (number, memory) = next.current();
+
+        Some((*number, memory.clone()))
+    }
+}
+
+impl Drop for Among {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        let node = self.all.state.lock().remove_node(&self.number);
+
+        drop(node);
+    }
+}
