@@ -326,6 +326,7 @@ DECLARE_EVENT_CLASS(dxg_paging,
 		__field(u32, segment)
 		__field(u32, flags)
 		__field(u32, status)
+		__field(u32, operation)
 	),
 	TP_fast_assign(
 		__entry->adapter = event->adapter;
@@ -343,14 +344,15 @@ DECLARE_EVENT_CLASS(dxg_paging,
 		__entry->segment = event->segment;
 		__entry->flags = event->flags;
 		__entry->status = event->status;
+		__entry->operation = event->operation;
 	),
 	TP_printk("adapter=%llu device=%llu queue=%llu value=%llu process=%llu object=%llu "
 		  "batch=%llu start=%llu count=%llu offset=%llu address=%llu size=%llu "
-		  "segment=%u flags=%u status=%u",
+		  "segment=%u flags=%u status=%u operation=%u",
 		  __entry->adapter, __entry->device, __entry->queue, __entry->value,
 		  __entry->process, __entry->object, __entry->batch, __entry->start,
 		  __entry->count, __entry->offset, __entry->address, __entry->size,
-		  __entry->segment, __entry->flags, __entry->status)
+		  __entry->segment, __entry->flags, __entry->status, __entry->operation)
 );
 
 #define DXG_PAGING_EVENT(name)						\

@@ -59,7 +59,10 @@ enum dxg_paging_event_number {
 	DXG_PAGING_PAGE_FAULT,
 };
 
-/* The fields are those of records of the operation log; what is not known is 0. */
+/*
+ * The fields are those of records of the operation log; what is not known is 0.
+ * operation is that of a BuildPagingBuffer, by its DXGK_OPERATION number.
+ */
 struct dxg_paging_event {
 	u64 adapter;
 	u64 device;
@@ -76,7 +79,7 @@ struct dxg_paging_event {
 	u32 segment;
 	u32 flags;
 	u32 status;
-	u32 reserved;
+	u32 operation;
 };
 
 /* How many of these events are on, and operation logs. */

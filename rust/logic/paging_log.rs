@@ -135,6 +135,25 @@ named! {
     }
 }
 
+impl Operation {
+    /// The number of DXGK_BUILDPAGINGBUFFER_OPERATION, for the tracer; 0 for what is no operation
+    /// of the paging node.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::MapApertureSegment => 5,
+            Self::UnmapApertureSegment => 6,
+            Self::TransferVirtual => 8,
+            Self::FillVirtual => 9,
+            Self::InitContextResource => 10,
+            Self::UpdatePageTable => 11,
+            Self::FlushTlb => 12,
+            Self::UpdateContextAllocation => 13,
+            Self::NotifyResidency => 15,
+            _ => 0,
+        }
+    }
+}
+
 /// The paging process. All others have numbers.
 pub const PAGING_PROCESS: u64 = 0;
 

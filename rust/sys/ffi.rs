@@ -117,7 +117,7 @@ pub struct dxg_paging_event {
     pub(crate) segment: kernel::ffi::c_uint,
     pub(crate) flags: kernel::ffi::c_uint,
     pub(crate) status: kernel::ffi::c_uint,
-    pub(crate) reserved: kernel::ffi::c_uint,
+    pub(crate) operation: kernel::ffi::c_uint,
 }
 unsafe extern "C" {
     pub fn dxg_caller(out: *mut dxg_caller);

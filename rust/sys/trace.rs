@@ -250,7 +250,7 @@ pub(crate) fn paging(adapter: u64, event: Event, action: &Action) {
         segment: action.segment,
         flags: action.flags,
         status: action.status,
-        reserved: 0,
+        operation: action.operation.number(),
     };
 
     // SAFETY: The fields are copied, and it may be called anywhere.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::event::{Event, Key, Operation, Record, CONTEXT, HW_QUEUE};
+use crate::paging::{Joiner, Paging};
 use crate::release::Steps;
 use crate::text::{Trace, RESOLUTION};
 
@@ -153,6 +154,8 @@ pub struct Timeline {
     pub wakes: Vec<Wake>,
     /// Resets: when, and of which adapter.
     pub resets: Vec<(u64, u64)>,
+    /// What the memory managers of adapters have done.
+    pub paging: BTreeMap<u64, Paging>,
     /// From signals to waits.
     pub flows: Vec<Flow>,
     /// The names of threads.
@@ -219,6 +222,7 @@ impl Timeline {
         // The last entry of each log.
         let mut heard: HashMap<u64, u64> = HashMap::new();
         let mut gaps = Vec::new();
+        let mut paging = Joiner::default();
         timeline.begin = records.iter().map(begin_of).min().unwrap_or(0);
         timeline.end = records.iter().map(|record| record.time).max().unwrap_or(0);
 
@@ -324,6 +328,13 @@ impl Timeline {
                     timeline.queue(queue).faults.push((time, packet));
                 }
                 Event::Reset { adapter, .. } => timeline.resets.push((time, adapter)),
+                Event::PageOpBuilt {
+                    adapter,
+                    batch,
+                    built,
+                } => paging.build(adapter, batch, built),
+                Event::PageOpSubmitted { adapter, batch } => paging.submit(adapter, batch, time),
+                Event::PageOpDone { adapter, batch } => paging.done(adapter, batch, time),
                 Event::Create { object, kind } => {
                     if matches!(kind, CONTEXT | HW_QUEUE) {
                         timeline.queue(object).thread = Some(thread);
@@ -342,6 +353,7 @@ impl Timeline {
         }
         // One that nothing has happened in is not drawn.
         timeline.queues.retain(|_, queue| queue.has_something());
+        timeline.paging = paging.end();
         timeline.flows = timeline.releases();
         timeline
     }

@@ -2,6 +2,8 @@
 //! What can happen. Objects have the numbers that the module gives them, times are nanoseconds of
 //! `CLOCK_MONOTONIC`.
 
+use crate::paging::Built;
+
 /// What a queue does with a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
@@ -152,6 +154,29 @@ pub enum Event {
         object: u64,
         /// `OPENDXG_KIND_*`.
         kind: u64,
+    },
+    /// An operation was given to the KMD of an adapter (BuildPagingBuffer).
+    PageOpBuilt {
+        /// The adapter.
+        adapter: u64,
+        /// The change that it is a part of.
+        batch: u64,
+        /// The operation.
+        built: Built,
+    },
+    /// The paging node has got a paging buffer.
+    PageOpSubmitted {
+        /// The adapter.
+        adapter: u64,
+        /// The change.
+        batch: u64,
+    },
+    /// It is through with it.
+    PageOpDone {
+        /// The adapter.
+        adapter: u64,
+        /// The change.
+        batch: u64,
     },
     /// The tracer had no room for so many events.
     Lost {

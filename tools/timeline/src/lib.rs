@@ -11,12 +11,14 @@
 //! | [`builder`] | joins starts and ends |
 //! | [`release`] | which signal made the condition of a wait true |
 //! | [`lanes`] | places boxes so that none overlap |
+//! | [`paging`] | what paging nodes do |
 //! | [`perfetto`] | the trace for Perfetto |
 //! | [`picture`] | the same as an SVG |
 
 pub mod builder;
 pub mod event;
 pub mod lanes;
+pub mod paging;
 pub mod perfetto;
 pub mod picture;
 pub mod release;

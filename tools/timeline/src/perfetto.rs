@@ -19,6 +19,7 @@ use schema::{DebugAnnotation, TracePacket, TrackDescriptor, TrackEvent};
 use crate::builder::{Gap, Queue, Spot, Timeline};
 use crate::event::{Key, Operation};
 use crate::lanes::{lanes, Extent};
+use crate::paging::{Built, Paging};
 
 /// The names of tracks. Those of queues are made by [`Timeline::title`].
 pub mod track {
@@ -36,6 +37,10 @@ pub mod track {
     pub const WAKES: &str = "CPU wakes";
     /// Values that the OS part has stored.
     pub const STORES: &str = "values stored by the CPU";
+    /// What the paging node had, below an adapter.
+    pub const BATCHES: &str = "batches";
+    /// What the processor has done for the memory manager, below an adapter.
+    pub const BY_PROCESSOR: &str = "by the processor";
     /// Resets of engines and adapters.
     pub const RESETS: &str = "resets";
 }
@@ -49,6 +54,9 @@ pub fn trace(timeline: &Timeline) -> Vec<u8> {
     }
     for (id, queue) in &timeline.queues {
         file.queue(timeline, *id, queue);
+    }
+    for (adapter, paging) in &timeline.paging {
+        file.paging(*adapter, paging);
     }
     file.others(timeline);
     file.packets.sort_by_key(|(time, _)| *time);
@@ -259,6 +267,51 @@ impl File {
         }
     }
 
+    /// What the memory manager of an adapter did.
+    fn paging(&mut self, adapter: u64, paging: &Paging) {
+        let parent = self.track(None, &paging_title(adapter));
+        let extents = paging.runs.iter().map(|run| run.extent());
+        let places = self.lanes(parent, track::BATCHES, extents);
+        for (run, track) in paging.runs.iter().zip(places) {
+            let arguments = [
+                ("batch", run.batch),
+                ("bytes", run.bytes()),
+                ("operations", run.operations.len() as u64),
+                ("object", run.main().map_or(0, |built| built.object)),
+            ];
+            let title = run.title();
+            let mark = Mark::new(track, "paging", &title, &arguments);
+            self.begin(run.extent().0, mark);
+            for built in &run.operations {
+                self.built(track, built);
+            }
+            self.begin(
+                run.submitted,
+                Mark::new(track, "submitted", "on the node", &[]),
+            );
+            if let Some(done) = run.done {
+                self.end(done, track);
+                self.end(done, track);
+            }
+        }
+        if !paging.others.is_empty() {
+            let track = self.track(Some(parent), track::BY_PROCESSOR);
+            for built in &paging.others {
+                self.built(track, built);
+            }
+        }
+    }
+
+    fn built(&mut self, track: u64, built: &Built) {
+        let arguments = [
+            ("object", built.object),
+            ("process", built.process),
+            ("bytes", built.bytes),
+        ];
+        let name = built.operation.name();
+        self.instant(built.time, Mark::new(track, "build", name, &arguments));
+    }
+
     /// What is of no queue.
     fn others(&mut self, timeline: &Timeline) {
         if !timeline.interrupts.is_empty() {
@@ -325,6 +378,11 @@ impl File {
             }
         }
     }
+}
+
+/// What the paging node of an adapter is called.
+pub fn paging_title(adapter: u64) -> String {
+    format!("paging node of adapter {adapter}")
 }
 
 /// How a wait ended, in a word.

@@ -11,11 +11,17 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::builder::{Queue, Spot, Timeline};
 use crate::event::Operation;
 use crate::lanes::{lanes, Extent};
+use crate::paging::{Direction, Operation as PageOp, Paging, Run};
+use crate::perfetto::paging_title;
 
 const WAIT: RGBColor = RGBColor(0xe0, 0xa8, 0x4e);
 const BLOCKED: RGBColor = RGBColor(0xc7, 0x7f, 0x1b);
 const SIGNAL: RGBColor = RGBColor(0x5b, 0x9b, 0xd5);
 const COMMANDS: RGBColor = RGBColor(0x7f, 0xb0, 0x7f);
+const TO_LOCAL: RGBColor = RGBColor(0x8e, 0x7c, 0xc3);
+const TO_SYSTEM: RGBColor = RGBColor(0xc2, 0x7b, 0xa0);
+const FILL: RGBColor = RGBColor(0xa3, 0xb1, 0x8a);
+const TABLES: RGBColor = RGBColor(0xb7, 0xb7, 0xb7);
 const LOST: RGBColor = RGBColor(0xb3, 0x26, 0x1e);
 const ARROW: RGBColor = RGBColor(0x33, 0x3a, 0x44);
 const GREY: RGBColor = RGBColor(0x5f, 0x6b, 0x7a);
@@ -78,6 +84,7 @@ pub fn draw(timeline: &Timeline) -> Result<String, Box<dyn Error>> {
 /// What is in a row.
 enum Content<'a> {
     Queue(u64, &'a Queue),
+    Paging(&'a Paging),
     Interrupts,
     Wakes,
     Stores,
@@ -125,6 +132,9 @@ impl<'a> Rows<'a> {
         for (id, queue) in &timeline.queues {
             rows.push(timeline.title(*id, queue), Content::Queue(*id, queue));
         }
+        for (adapter, paging) in &timeline.paging {
+            rows.push(paging_title(*adapter), Content::Paging(paging));
+        }
         for (title, content, count) in [
             ("interrupts", Content::Interrupts, timeline.interrupts.len()),
             ("CPU wakes", Content::Wakes, timeline.wakes.len()),
@@ -139,8 +149,12 @@ impl<'a> Rows<'a> {
 
     fn push(&mut self, title: String, content: Content<'a>) {
         let (mut places, mut fences, mut commands) = (Vec::new(), 0, (Vec::new(), 0));
+        let is_shown = |(begin, _): &Extent| self.until.is_none_or(|until| *begin <= until);
+        if let Content::Paging(paging) = &content {
+            let runs = paging.runs.iter().map(Run::extent);
+            (places, fences) = lanes(runs.take_while(is_shown));
+        }
         if let Content::Queue(_, queue) = &content {
-            let is_shown = |(begin, _): &Extent| self.until.is_none_or(|until| *begin <= until);
             let work = queue.work.iter().map(|work| work.extent());
             (places, fences) = lanes(work.take_while(is_shown));
             let spans = queue.commands.iter().map(|span| (span.begin, span.end));
@@ -180,6 +194,10 @@ fn limit(timeline: &Timeline) -> Option<u64> {
     for queue in timeline.queues.values() {
         times.extend(queue.work.iter().map(|work| work.extent().0));
         times.extend(queue.commands.iter().map(|span| span.begin));
+    }
+    for paging in timeline.paging.values() {
+        times.extend(paging.runs.iter().map(|run| run.extent().0));
+        times.extend(paging.others.iter().map(|built| built.time));
     }
     times.extend(timeline.interrupts.iter().map(|interrupt| interrupt.time));
     times.extend(timeline.wakes.iter().map(|wake| wake.time));
@@ -226,6 +244,17 @@ impl Picture<'_> {
             None => format!("{} of fences and queues", duration(self.span)),
         };
         self.text(&title, (0, 8), &BLACK, HPos::Left)?;
+        if !self.timeline.paging.is_empty() {
+            let mut x = self.left + ACROSS / 2;
+            for (color, words) in [
+                (TO_LOCAL, "to local memory"),
+                (TO_SYSTEM, "to system memory"),
+                (FILL, "filled"),
+                (TABLES, "page tables"),
+            ] {
+                x = self.key((x, 2), &color, words)?;
+            }
+        }
         let mut x = 0;
         for (color, words) in [
             (SIGNAL, "signal: queued to executed"),
@@ -234,10 +263,7 @@ impl Picture<'_> {
             (COMMANDS, "commands"),
             (LOST, "events lost"),
         ] {
-            self.area
-                .draw(&Rectangle::new([(x, 24), (x + 12, 36)], color.filled()))?;
-            self.text(words, (x + 17, 30), &GREY, HPos::Left)?;
-            x += 32 + (words.len() as f64 * WIDE) as i32;
+            x = self.key((x, 24), &color, words)?;
         }
         self.text(
             "in boxes: fence:value; pale: not done; diamond: nobody told when it was queued",
@@ -245,6 +271,19 @@ impl Picture<'_> {
             &GREY,
             HPos::Left,
         )
+    }
+
+    /// Says what a colour means; returns where the next one may stand.
+    fn key(
+        &self,
+        (x, y): (i32, i32),
+        color: &RGBColor,
+        words: &str,
+    ) -> Result<i32, Box<dyn Error>> {
+        self.area
+            .draw(&Rectangle::new([(x, y), (x + 12, y + 12)], color.filled()))?;
+        self.text(words, (x + 17, y + 6), &GREY, HPos::Left)?;
+        Ok(x + 32 + (words.len() as f64 * WIDE) as i32)
     }
 
     fn axis(&self, rows: &Rows<'_>) -> Done {
@@ -269,6 +308,7 @@ impl Picture<'_> {
         let timeline = self.timeline;
         match &row.content {
             Content::Queue(_, queue) => self.queue(row, queue),
+            Content::Paging(paging) => self.paging(row, paging),
             Content::Interrupts => {
                 let all = timeline.interrupts.iter().map(|interrupt| interrupt.time);
                 self.ticks(row, all, &LOST)
@@ -332,6 +372,25 @@ impl Picture<'_> {
         Ok(())
     }
 
+    /// A paging buffer is pale until it is submitted.
+    fn paging(&self, row: &Row<'_>, paging: &Paging) -> Done {
+        let others = paging.others.iter().map(|built| built.time);
+        self.ticks(row, others, &TABLES)?;
+        for (run, lane) in paging.runs.iter().zip(&row.places) {
+            let (top, color) = (row.lane(*lane), run_color(run));
+            let (from, to) = self.edges(run.extent());
+            let corners = [(from, top), (to, top + BOX)];
+            self.area
+                .draw(&Rectangle::new(corners, color.mix(0.4).filled()))?;
+            self.block((run.submitted, run.done), top, &color, "")?;
+            // The longest words that there is room for.
+            let names = [run.title(), run.main_title()];
+            let fits = names.iter().find(|words| self.fits(words, run.extent()));
+            self.label(run.extent(), top, fits.map_or("", |words| words))?;
+        }
+        Ok(())
+    }
+
     /// Where a box begins and ends; one is never too small to be seen.
     fn edges(&self, (begin, end): Extent) -> (i32, i32) {
         let from = self.x(begin);
@@ -357,11 +416,16 @@ impl Picture<'_> {
 
     /// Words in a box, if there is room for them.
     fn label(&self, extent: Extent, top: i32, words: &str) -> Done {
-        let (from, to) = self.edges(extent);
-        match words.len() as f64 * WIDE < f64::from(to - from) - 4.0 {
-            true => self.text(words, (from + 3, top + BOX / 2), &BLACK, HPos::Left),
+        let at = (self.edges(extent).0 + 3, top + BOX / 2);
+        match self.fits(words, extent) {
+            true => self.text(words, at, &BLACK, HPos::Left),
             false => Ok(()),
         }
+    }
+
+    fn fits(&self, words: &str, extent: Extent) -> bool {
+        let (from, to) = self.edges(extent);
+        (words.len() as f64) * WIDE < f64::from(to - from) - 4.0
     }
 
     fn diamond(&self, x: i32, y: i32, color: &RGBColor) -> Done {
@@ -407,6 +471,16 @@ impl Picture<'_> {
             _ => 0,
         };
         Some((self.x(time), row.lane(lane) + BOX / 2))
+    }
+}
+
+/// By what happens to bytes.
+fn run_color(run: &Run) -> RGBColor {
+    match run.main().map(|built| (built.operation, built.direction)) {
+        Some((_, Some(Direction::LocalToSystem))) => TO_SYSTEM,
+        Some((_, Some(_))) => TO_LOCAL,
+        Some((PageOp::FillVirtual, _)) => FILL,
+        _ => TABLES,
     }
 }
 

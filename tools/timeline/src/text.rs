@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Event, Key, Operation, Record};
+use crate::paging::{self, Built};
 
 /// The text has microseconds: something may have happened so many nanoseconds later than it says.
 pub const RESOLUTION: u64 = 999;
@@ -50,7 +51,7 @@ impl Trace {
             let since = since.unwrap_or(0);
             self.push(&head, Event::Lost { since, count });
         }
-        match event(head.text) {
+        match event(head.text, head.time) {
             Ok(Some(event)) => {
                 self.names.insert(head.thread, head.name.clone());
                 self.push(&head, event);
@@ -177,7 +178,7 @@ fn some(number: u64) -> Option<u64> {
 }
 
 /// The event in `NAME: FIELDS`; `None` for one of others. A process writes its own after a mark.
-fn event(text: &str) -> Result<Option<Event>, Strange> {
+fn event(text: &str, time: u64) -> Result<Option<Event>, Strange> {
     let Some((name, rest)) = text.split_once(": ") else {
         return Ok(None);
     };
@@ -255,6 +256,23 @@ fn event(text: &str) -> Result<Option<Event>, Strange> {
         "dxg_create" => Event::Create {
             object: get("object")?,
             kind: get("kind")?,
+        },
+        "dxg_page_op_build" | "dxg_pt_update" | "dxg_tlb_flush" => {
+            let operation = paging::Operation::from_number(get("operation")?).ok_or(Strange)?;
+            let extent = (get("size")?, get("flags")?);
+            Event::PageOpBuilt {
+                adapter: get("adapter")?,
+                batch: get("batch")?,
+                built: Built::new(time, operation, extent, get("object")?, get("process")?),
+            }
+        }
+        "dxg_page_op_submit" => Event::PageOpSubmitted {
+            adapter: get("adapter")?,
+            batch: get("batch")?,
+        },
+        "dxg_page_op_done" => Event::PageOpDone {
+            adapter: get("adapter")?,
+            batch: get("batch")?,
         },
         // The others say nothing that is drawn.
         _ => return Ok(None),

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{exit, Command, Output, Stdio};
 
 use opendxg::pm4::Pm4;
-use opendxg::{EventFd, Object};
+use opendxg::{EventFd, EvictFlags, Object};
 use opendxg_timeline::perfetto::track;
 use prost::Message;
 use rustix::process::{kill_process, Pid, Signal};
-use selftests::gpu::{one, Gpu};
+use selftests::gpu::{one, Gpu, PAGE};
 use selftests::time::eventually;
 use selftests::trace::ROOT;
 use selftests::user_queue::{user_queue, UserQueue};
@@ -38,7 +38,8 @@ pub(crate) fn main() {
     }
     Suite::new("fence timeline")
         .test(
-            "GPU-88 GPU-89 GPU-90 GPU-91 what queues and the CPU do with fences",
+            "GPU-88 GPU-89 GPU-90 GPU-91 MEM-103 what queues and the CPU do with fences, and paging \
+             nodes with memory",
             program,
         )
         .test(
@@ -54,7 +55,7 @@ pub(crate) fn main() {
 }
 
 /// What is traced: a queue waits for another one, the CPU waits for it, and a process fills a queue
-/// by itself. Says which fences these are.
+/// by itself. Then memory comes to the adapter and goes. Says which fences these are.
 fn pipeline() -> TestResult {
     let gpu = Gpu::new()?;
     let device = gpu.device();
@@ -81,6 +82,11 @@ fn pipeline() -> TestResult {
     let commands = queue.record_signal(Pm4::new(), &native, 3);
     let commands = queue.record_wait(commands, &native, 2);
     filled.run(&commands)?;
+
+    let memory = gpu.local_buffer(8 * PAGE)?;
+    memory.set64(0, 7);
+    device.evict(&[memory.allocation()], EvictFlags::empty())?;
+    ensure_eq!(memory.get64(0), 7);
     println!(
         "{} {} {}",
         between.query()?.id,
@@ -259,7 +265,21 @@ fn program() -> TestResult {
     ensure_eq!(signal.end, Some(executed.begin));
     ensure_eq!(wait.end, Some(unblocked.begin));
 
+    // MEM-103: what the paging node did.
+    const NODE: &str = "paging node of adapter ";
+    for what in [
+        "FillVirtual 32 KiB",
+        "TransferVirtual 32 KiB local to system",
+    ] {
+        let batches = events.iter().find(|(name, _)| name.starts_with(what));
+        let (_, batches) = batches.ok_or_else(|| format!("{what}: {:?}", events.keys()))?;
+        ensure!(batches[0].end.is_some_and(|end| end < u64::MAX));
+        let parent = batches[0].track.1.as_ref();
+        ensure!(parent.is_some_and(|name| name.starts_with(NODE)));
+    }
+
     let svg = std::fs::read_to_string(&picture.0)?;
+    ensure!(svg.contains(NODE));
     ensure!(svg.starts_with("<svg") && svg.contains("queue ") && svg.contains("CPU wakes"));
     Ok(())
 }

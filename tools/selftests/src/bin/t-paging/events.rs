@@ -68,6 +68,12 @@ fn comes_and_goes() -> TestResult {
     for name in ["page_op_build", "page_op_submit", "page_op_done"] {
         ensure_eq!(count(&events, name), 2, "{name}");
     }
+    // TransferVirtual, to the segment and from it.
+    let built = events.iter().filter(|one| one.name == "page_op_build");
+    let built: Vec<_> = built
+        .map(|one| [one.get("operation"), one.get("flags"), one.get("size")])
+        .collect();
+    ensure_eq!(built, [[8, 0x80, 8 * PAGE], [8, 0x40, 8 * PAGE]]);
     let batches = events.iter().filter(|one| one.name == "page_op_done");
     let mut batches: Vec<_> = batches.map(|one| one.get("batch")).collect();
     batches.dedup();
