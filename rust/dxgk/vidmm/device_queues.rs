@@ -49,6 +49,7 @@ use crate::{
             tree_node,
             tree_place, //
         },
+        task::memory_group::MemoryGroup,
         time::now_ns,
         wait_queue::WaitQueue, //
     }, //
@@ -116,6 +117,8 @@ impl Operation {
 struct Left {
     operation: Operation,
     _charge: QueuedCharge,
+    /// Whom its memory is charged to.
+    group: MemoryGroup,
 }
 
 /// Whose queues these are.
@@ -353,6 +356,7 @@ impl DeviceQueues {
         let left = Left {
             _charge: QueuedCharge::new(account, operation.bytes())?,
             operation,
+            group: MemoryGroup::of_caller(),
         };
         let operation = left.operation.logged();
         let place = tree_place()?;
@@ -453,7 +457,11 @@ impl Served for DeviceQueues {
             return;
         };
         // It is charged as long as it runs.
-        let Left { operation, _charge } = left;
+        let Left {
+            operation,
+            _charge,
+            group,
+        } = left;
         let log = &self.worker.log;
 
         let serving = Serving {
@@ -463,7 +471,7 @@ impl Served for DeviceQueues {
         };
 
         log.serve(serving, || {
-            if !operation.run() {
+            if !group.charge(|| operation.run()) {
                 queue.owner.clone().out_of_memory();
             }
         });

@@ -9,7 +9,7 @@ use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, Suite, TestResult};
 
-use crate::t_paging::log::Log;
+use crate::t_paging::log::{Log, Record};
 use crate::t_paging::traces::{resident, MANY};
 
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -22,6 +22,66 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "MEM-107 a worker that is held does not keep an adapter that is removed",
             removed,
         )
+        .test("MEM-112 the worker of an adapter can always run", rescuer)
+        .test(
+            "MEM-112 what the worker is at keeps the memory of a process that dies",
+            dies_meanwhile,
+        )
+}
+
+/// How many work queues of workers have a thread of their own for when memory is short.
+fn rescuers() -> usize {
+    let names = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let name = |process: std::fs::DirEntry| std::fs::read_to_string(process.path().join("comm"));
+    names
+        .filter_map(|process| name(process).ok())
+        .filter(|name| name.trim_end() == "kworker/R-dxg-paging")
+        .count()
+}
+
+fn rescuer() -> TestResult {
+    let before = rescuers();
+    let soft = SoftAdapter::enabled("paging-rescuer")?;
+    ensure_eq!(rescuers(), before + 1);
+    soft.remove()?;
+    eventually("it goes with the adapter", || rescuers() == before)
+}
+
+fn dies_meanwhile() -> TestResult {
+    let gpu = Gpu::new()?;
+    let log = Log::new(&gpu)?;
+    let child = Child::spawn(|| {
+        let gpu = Gpu::new()?;
+        let pages = gpu.allocate_local(4 * MANY * PAGE)?;
+        // So that all of it has to be moved.
+        pages.lock_write()?.fill(1);
+        leave_to_worker(&gpu, &pages)?;
+        loop {
+            std::thread::park();
+        }
+    })?;
+    let process = |one: &Record| one.get("queue") != 0 && one.what == "SUBMIT";
+    let mut queue = 0;
+    eventually("the worker is at it", || {
+        let begun = log.records(process).unwrap_or_default();
+        queue = begun.first().map_or(0, |one| one.get("queue"));
+        queue != 0
+    })?;
+    child.kill()?;
+    let all = || log.records(|one| one.get("queue") == queue || one.what == "DECOMMIT");
+    eventually("the memory is free", || {
+        all().is_ok_and(|all| all.iter().any(|one| one.what == "DECOMMIT"))
+    })?;
+    // First what was begun was done, then its value was shown, and then the memory went.
+    let all = all()?;
+    let place = |what: &str| all.iter().rposition(|one| one.what == what);
+    let (done, shown) = (place("COMPLETE"), place("SIGNAL"));
+    let (begun, free) = (place("SUBMIT"), place("DECOMMIT"));
+    ensure!(
+        begun.is_some() && begun < done && done < shown && shown < free,
+        "{all:?}"
+    );
+    Ok(())
 }
 
 /// In the process whose operation the worker does not begin.
