@@ -34,6 +34,7 @@ enum dma_data_direction { DXG_DMA_NOTHING };
 #include "helpers.h"
 #include "memory.h"
 #include "params.h"
+#include "shrinker.h"
 #include "sync.h"
 #include "trace_calls.h"
 

@@ -7,6 +7,7 @@
 #include <linux/cred.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/folio_batch.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/highmem.h>
@@ -20,6 +21,7 @@
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/swap.h>
 #include <linux/vmalloc.h>
 
 #include "memory.h"
@@ -43,11 +45,9 @@ struct file *dxg_shmem_new(u64 size)
 		return ERR_PTR(-ENOMEM);
 
 	file = shmem_kernel_file_setup("opendxg", size, EMPTY_VMA_FLAGS);
-	if (!IS_ERR(file)) {
-		/* Pages stay where they are once they are touched: none from movable zones. */
+	/* Pages stay where they are while they are in use: none from movable zones. */
+	if (!IS_ERR(file))
 		mapping_set_gfp_mask(file->f_mapping, GFP_HIGHUSER | __GFP_RECLAIMABLE);
-		mapping_set_unevictable(file->f_mapping);
-	}
 	return file;
 }
 
@@ -125,15 +125,50 @@ struct page *dxg_shmem_get_page(struct file *file, pgoff_t index)
 	}
 }
 
-/* Others may have written to the page without the file's knowledge. */
-void dxg_shmem_put_page(struct page *page)
+/*
+ * Gives references back, of 15 pages at most. Others may have written to the pages without the
+ * file's knowledge. They can be swapped from now on, unless the file says otherwise. This may be
+ * called where memory is short, so no folio is locked: the caller has the file, so that what its
+ * folios are mapped by stays.
+ */
+void dxg_shmem_put_pages(struct page **pages, unsigned int count)
 {
-	struct folio *folio = page_folio(page);
+	struct folio_batch batch;
+	unsigned int i;
 
-	folio_lock(folio);
-	folio_mark_dirty(folio);
-	folio_unlock(folio);
-	folio_put(folio);
+	folio_batch_init(&batch);
+	for (i = 0; i < count; i++) {
+		struct folio *folio = page_folio(pages[i]);
+
+		folio_mark_dirty(folio);
+		folio_batch_add(&batch, folio);
+	}
+	check_move_unevictable_folios(&batch);
+	for (i = 0; i < count; i++)
+		put_page(pages[i]);
+}
+
+/* Whether the kernel need not try to swap the pages of a file. */
+void dxg_shmem_set_unevictable(struct file *file, bool unevictable)
+{
+	if (unevictable)
+		mapping_set_unevictable(file->f_mapping);
+	else
+		mapping_clear_unevictable(file->f_mapping);
+}
+
+/* The first page from an index on that is in memory or swapped; negative if there is none. */
+long dxg_shmem_next_used(struct file *file, pgoff_t index)
+{
+	loff_t pos = file->f_op->llseek(file, (loff_t)index << PAGE_SHIFT, SEEK_DATA);
+
+	return pos < 0 ? -1 : pos >> PAGE_SHIFT;
+}
+
+/* All bytes of a file become zeros, which take no memory. */
+void dxg_shmem_drop(struct file *file)
+{
+	shmem_truncate_range(file_inode(file), 0, -1);
 }
 
 /*
@@ -449,6 +484,22 @@ static pgprot_t frame_prot(const struct vm_area_struct *vma, enum dxg_caching ca
 	default:
 		return vma->vm_page_prot;
 	}
+}
+
+static int nothing(pte_t *pte, unsigned long addr, void *data)
+{
+	return 0;
+}
+
+/*
+ * Makes the page table that the address needs, while memory may still be waited for. If that fails,
+ * who inserts a page tries again.
+ */
+void dxg_fault_prepare(struct vm_fault *vmf)
+{
+	if (pmd_none(READ_ONCE(*vmf->pmd)))
+		apply_to_page_range(vmf->vma->vm_mm, vmf->address & PAGE_MASK, PAGE_SIZE, nothing,
+				    NULL);
 }
 
 vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number, enum dxg_caching caching)

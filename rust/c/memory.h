@@ -28,7 +28,10 @@ u64 dxg_file_size(struct file *file);
 int dxg_shmem_get_write(struct file *file);
 void dxg_shmem_put_write(struct file *file);
 struct page *dxg_shmem_get_page(struct file *file, pgoff_t index);
-void dxg_shmem_put_page(struct page *page);
+void dxg_shmem_put_pages(struct page **pages, unsigned int count);
+void dxg_shmem_set_unevictable(struct file *file, bool unevictable);
+long dxg_shmem_next_used(struct file *file, pgoff_t index);
+void dxg_shmem_drop(struct file *file);
 
 /* Pages of the caller, and what they are charged to: references to both. */
 struct dxg_payer {
@@ -73,6 +76,7 @@ enum dxg_caching {
 	DXG_UNCACHED,
 };
 
+void dxg_fault_prepare(struct vm_fault *vmf);
 vm_fault_t dxg_fault_frame(struct vm_fault *vmf, unsigned long number, enum dxg_caching caching);
 bool dxg_fault_ahead(struct vm_fault *vmf, unsigned long ahead, unsigned long number,
 		     enum dxg_caching caching);

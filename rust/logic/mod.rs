@@ -57,6 +57,7 @@ pub(crate) mod propagation;
 pub(crate) mod queued_sync_rules;
 pub(crate) mod quota;
 pub(crate) mod range_undo;
+pub(crate) mod reclaim_rules;
 pub(crate) mod refusals;
 pub(crate) mod residency;
 pub(crate) mod share_rules;

@@ -84,6 +84,30 @@ pub struct dxg_params {
     pub(crate) tdr_delay_ms: kernel::ffi::c_uint,
     pub(crate) verify_kmd: bool,
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct dxg_shrinker {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct dxg_reclaim_item {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct dxg_pass {
+    _unused: [u8; 0],
+}
+pub type dxg_scan_func_t = ::core::option::Option<
+    unsafe extern "C" fn(
+        priv_: *mut kernel::ffi::c_void,
+        pass: *mut dxg_pass,
+        most: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_ulong,
+>;
+pub type dxg_keep_func_t =
+    ::core::option::Option<unsafe extern "C" fn(owner: *mut kernel::ffi::c_void)>;
 pub const dxg_paging_event_number_DXG_PAGING_MAKE_RESIDENT: dxg_paging_event_number = 0;
 pub const dxg_paging_event_number_DXG_PAGING_EVICT: dxg_paging_event_number = 1;
 pub const dxg_paging_event_number_DXG_PAGING_PAGE_OP_BUILD: dxg_paging_event_number = 2;
@@ -296,7 +320,11 @@ unsafe extern "C" {
     pub fn dxg_shmem_get_write(file: *mut file) -> kernel::ffi::c_int;
     pub fn dxg_shmem_put_write(file: *mut file);
     pub fn dxg_shmem_get_page(file: *mut file, index: kernel::ffi::c_ulong) -> *mut page;
-    pub fn dxg_shmem_put_page(page: *mut page);
+    pub fn dxg_shmem_put_pages(pages: *mut *mut page, count: kernel::ffi::c_uint);
+    pub fn dxg_shmem_set_unevictable(file: *mut file, unevictable: bool);
+    pub fn dxg_shmem_next_used(file: *mut file, index: kernel::ffi::c_ulong)
+        -> kernel::ffi::c_long;
+    pub fn dxg_shmem_drop(file: *mut file);
     pub fn dxg_check_ordinary(
         addr: kernel::ffi::c_ulong,
         end: kernel::ffi::c_ulong,
@@ -363,6 +391,7 @@ unsafe extern "C" {
         from: *const kernel::ffi::c_void,
         count: usize,
     );
+    pub fn dxg_fault_prepare(vmf: *mut vm_fault);
     pub fn dxg_fault_frame(
         vmf: *mut vm_fault,
         number: kernel::ffi::c_ulong,
@@ -406,6 +435,35 @@ unsafe extern "C" {
     pub fn dxg_vmap(pages: *mut *mut page, count: kernel::ffi::c_uint) -> *mut kernel::ffi::c_void;
     pub fn dxg_vunmap(addr: *mut kernel::ffi::c_void);
     pub static mut dxg_params: dxg_params;
+    pub fn dxg_shrinker_new(
+        id: kernel::ffi::c_ulonglong,
+        lists: kernel::ffi::c_uint,
+        scan: dxg_scan_func_t,
+        keep: dxg_keep_func_t,
+        priv_: *mut kernel::ffi::c_void,
+    ) -> *mut dxg_shrinker;
+    pub fn dxg_shrinker_free(this: *mut dxg_shrinker);
+    pub fn dxg_pass_count(pass: *const dxg_pass, list: kernel::ffi::c_uint)
+        -> kernel::ffi::c_ulong;
+    pub fn dxg_pass_next(
+        pass: *mut dxg_pass,
+        list: kernel::ffi::c_uint,
+    ) -> *mut kernel::ffi::c_void;
+    pub fn dxg_reclaim_item_new(this: *mut dxg_shrinker) -> *mut dxg_reclaim_item;
+    pub fn dxg_reclaim_item_free(this: *mut dxg_shrinker, item: *mut dxg_reclaim_item);
+    pub fn dxg_reclaim_add(
+        this: *mut dxg_shrinker,
+        list: kernel::ffi::c_uint,
+        item: *mut dxg_reclaim_item,
+        owner: *mut kernel::ffi::c_void,
+    );
+    pub fn dxg_reclaim_remove(
+        this: *mut dxg_shrinker,
+        list: kernel::ffi::c_uint,
+        item: *mut dxg_reclaim_item,
+    ) -> *mut kernel::ffi::c_void;
+    pub fn dxg_reclaim_pause() -> kernel::ffi::c_uint;
+    pub fn dxg_reclaim_resume(flags: kernel::ffi::c_uint);
     pub fn dxg_dma_fence_get(fence: *mut dma_fence);
     pub fn dxg_dma_fence_put(fence: *mut dma_fence);
     pub fn dxg_dma_fence_has_signalled(fence: *mut dma_fence) -> bool;

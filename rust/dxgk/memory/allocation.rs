@@ -233,7 +233,9 @@ impl Allocation {
             Bytes::Unsized(bytes) => (None, Some(bytes)),
         };
         let mover = Mover::new(&adapter.memory.log, &kmd, adapter.paging_node());
-        let memory = AllocationMemory::new(kmd, mover, storage.clone(), site, size, priority)?;
+        let shrinker = &adapter.memory.shrinker;
+        let memory =
+            AllocationMemory::new(kmd, mover, shrinker, storage.clone(), site, size, priority)?;
         let among = adapter
             .memory
             .allocations

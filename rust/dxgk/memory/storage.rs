@@ -262,6 +262,21 @@ impl Storage {
         }
     }
 
+    /// Gives the pages of system memory back that the module keeps, so that the kernel may swap
+    /// them (MEM-108). Says how many; `None` if something keeps them, or may do so now.
+    ///
+    /// Context: as for [`Movable::try_let_go`].
+    pub(in crate::dxgk) fn try_let_go(&self) -> Option<usize> {
+        self.may_move().then(|| self.memory.try_let_go(true))?
+    }
+
+    /// The same, and the bytes are zeros.
+    ///
+    /// Context: as above.
+    pub(in crate::dxgk) fn try_drop_bytes(&self) -> Option<usize> {
+        self.may_move().then(|| self.memory.try_let_go(false))?
+    }
+
     /// Has system memory of zeros again, after `NoPages`; NO_MEMORY if there is none.
     ///
     /// Context: may sleep, no locks held but `AllocationMemory::turn`.

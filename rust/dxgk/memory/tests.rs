@@ -81,11 +81,12 @@ mod tests {
     const SEGMENT: u8 = 1;
 
     /// Pays for so many pages.
-    struct Purse(Atomic<isize>);
+    #[derive(Clone)]
+    struct Purse(Arc<Atomic<isize>>);
 
     impl Purse {
-        fn of(pages: isize) -> Self {
-            Self(Atomic::new(pages))
+        fn of(pages: isize) -> Result<Self> {
+            Ok(Self(Arc::new(Atomic::new(pages), GFP_KERNEL)?))
         }
     }
 
@@ -115,7 +116,7 @@ mod tests {
     }
 
     fn shmem(pages: isize) -> Result<Arc<dyn PageSource>> {
-        Ok(Arc::new(Shmem::new(COUNT, Purse::of(pages))?, GFP_KERNEL)?)
+        Ok(Arc::new(Shmem::new(COUNT, Purse::of(pages)?)?, GFP_KERNEL)?)
     }
 
     fn ram() -> Result<Arc<Ram>> {
@@ -323,6 +324,74 @@ mod tests {
         memory.unpin();
         assert!(memory.move_to(SEGMENT, ram()?, &ByProcessor).is_ok());
         assert_eq!(memory.place(), SEGMENT);
+        Ok(())
+    }
+
+    /// MEM-108: pages are let go of, and their bytes are there at the next touch. What is let go of
+    /// is paid for no more.
+    #[test]
+    fn bytes_survive_without_pages() -> Result {
+        let purse = Purse::of(COUNT as isize)?;
+        let pages: Arc<dyn PageSource> = Arc::new(Shmem::new(COUNT, purse.clone())?, GFP_KERNEL)?;
+        let memory = movable(SYSTEM, pages)?;
+        let mapped = Mapped::new(&memory)?;
+
+        assert_eq!(memory.try_let_go(true), Some(0));
+        for base in [1000, 2000] {
+            fill(&mapped, base)?;
+            assert_eq!(memory.taken(), EDGES.len());
+            assert_eq!(memory.try_let_go(true), Some(EDGES.len()));
+            assert_eq!(memory.taken(), 0);
+            assert_eq!(purse.0.load(Relaxed), COUNT as isize);
+            assert!(has(&mapped, base)?);
+        }
+        // A move finds them, too.
+        assert_eq!(memory.try_let_go(true), Some(EDGES.len()));
+        assert!(memory.move_to(SEGMENT, ram()?, &ByProcessor).is_ok());
+        assert!(has(&mapped, 2000)?);
+        // What has pages that stay does not let go of them.
+        assert_eq!(memory.try_let_go(true), None);
+        assert!(has(&mapped, 2000)?);
+        Ok(())
+    }
+
+    /// MEM-111: bytes are dropped, whether pages are there or not.
+    #[test]
+    fn dropped_bytes_are_zeros() -> Result {
+        let memory = movable(SYSTEM, shmem(COUNT as isize)?)?;
+        let mapped = Mapped::new(&memory)?;
+
+        fill(&mapped, 1000)?;
+        assert_eq!(memory.try_let_go(false), Some(EDGES.len()));
+        for index in EDGES {
+            assert_eq!(mapped.read(index)?, 0);
+        }
+        fill(&mapped, 2000)?;
+        assert_eq!(memory.try_let_go(true), Some(EDGES.len()));
+        assert_eq!(memory.try_let_go(false), Some(0));
+        for index in EDGES {
+            assert_eq!(mapped.read(index)?, 0);
+        }
+        Ok(())
+    }
+
+    /// MEM-108, MEM-111: what is pinned keeps its pages and its bytes.
+    #[test]
+    fn pinned_memory_is_not_let_go_of() -> Result {
+        let memory = movable(SYSTEM, shmem(COUNT as isize)?)?;
+        let mapped = Mapped::new(&memory)?;
+
+        fill(&mapped, 1000)?;
+
+        let pages = memory.pin()?;
+
+        assert_eq!(memory.try_let_go(true), None);
+        assert_eq!(memory.try_let_go(false), None);
+        assert_eq!(pages.taken(), EDGES.len());
+        assert!(has(&mapped, 1000)?);
+        drop(pages);
+        memory.unpin();
+        assert_eq!(memory.try_let_go(true), Some(EDGES.len()));
         Ok(())
     }
 

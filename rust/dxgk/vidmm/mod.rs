@@ -64,6 +64,7 @@ pub(crate) mod resident_list;
 pub(crate) mod segment;
 mod shown_page;
 mod shows_fences;
+pub(crate) mod shrinker;
 pub(crate) mod site;
 mod table_changes;
 pub(crate) mod taken;

@@ -42,6 +42,7 @@ use kernel::{
     time::Jiffies,
     workqueue::{
         HasDelayedWork,
+        HasWork,
         Work,
         WorkItem, //
     }, //
@@ -161,6 +162,14 @@ impl PagingWorker {
         T: WorkItem<0, Pointer = Arc<T>> + HasDelayedWork<T, 0> + Send + Sync + 'static,
     {
         self.queue.enqueue_delayed::<_, 0>(item, after);
+    }
+
+    /// Leaves other work to it, unless it is queued already. In any context.
+    pub(super) fn leave<T>(&self, item: Arc<T>)
+    where
+        T: WorkItem<Pointer = Arc<T>> + HasWork<T> + Send + Sync + 'static,
+    {
+        self.queue.enqueue(item);
     }
 
     fn wake(self: &Arc<Self>) {

@@ -39,12 +39,15 @@ impl PinnedPages {
     ///
     /// Context: a system call that is charged, no locks held but `AllocationMemory::turn`.
     pub(super) fn new(storage: &Arc<Storage>, log: &LogAbout) -> DxgResult<Arc<Self>> {
+        // What is not pinned may be let go of.
+        let pinned = storage.pin()?;
+
         if !storage.is_imported() {
-            take_pages(&*storage.pages())?;
+            take_pages(&pinned)?;
         }
 
         let pages = Self {
-            pinned: storage.pin()?,
+            pinned,
             log: log.clone(),
         };
 

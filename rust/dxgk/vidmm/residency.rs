@@ -16,7 +16,8 @@
 //!
 //! LOCK: `turn` is a mutex; whoever prepares, finishes or takes away holds it. Inside: page tables
 //! (`AddressSpace::state`), moves (`Movable::state`), pages, entries of the KMD for its aperture.
-//! `state` is a mutex; it is inside `AddressSpace::state` too, and only `IdleList::state` is taken
+//! While somebody has `turn`, the shrinker frees nothing (`reclaim.rs`). `state` is a mutex; it is
+//! inside `AddressSpace::state` too, and only `IdleList::state` is taken
 //! inside. Nothing is dropped under it.
 
 use super::{
@@ -35,6 +36,11 @@ use super::{
     placement::Placement,
     resident_in::ResidentIn,
     segment::LocalPages,
+    shrinker::{
+        AdapterShrinker,
+        ReclaimItem,
+        Reclaimable, //
+    },
     site::Site, //
 };
 use crate::{
@@ -92,6 +98,7 @@ use kernel::{
 pub(super) mod change;
 mod elsewhere;
 pub(in crate::dxgk) mod offers;
+mod reclaim;
 
 /// An open of an allocation, for those who show it.
 #[derive(Clone, Copy)]
@@ -144,6 +151,8 @@ struct State {
     is_decommitted: bool,
     /// The bytes in a segment may be others than those that came from system memory.
     is_written: bool,
+    /// Its place in the lists of the shrinker, if it can move.
+    item: Option<ReclaimItem>,
 }
 
 impl State {
@@ -210,6 +219,8 @@ pub(crate) struct AllocationMemory {
     mover: Mover,
     /// Whether the KMD was told last that it is resident. Changed under `turn`.
     is_notified: AtomicFlag,
+    /// As the shrinker knows it, if it can move. INVARIANT: told when a turn begins and ends.
+    victim: Option<Arc<Reclaimable>>,
     #[pin]
     turn: Mutex<Turn>,
     #[pin]
@@ -265,12 +276,18 @@ impl AllocationMemory {
     pub(crate) fn new(
         kmd: Arc<object::Allocation>,
         mover: Mover,
+        shrinker: &Arc<AdapterShrinker>,
         storage: Option<Arc<Storage>>,
         site: Site,
         size: u64,
         priority: u32,
     ) -> Result<Arc<Self>, AllocError> {
         let unmoveable = site.properties.unmoveable;
+        let may_move = storage.as_ref().is_some_and(|storage| storage.may_move());
+        let (victim, item) = match may_move {
+            true => reclaim::places(shrinker).map(|(victim, item)| (Some(victim), Some(item)))?,
+            false => (None, None),
+        };
 
         pin_arc(
             pin_init!(Self {
@@ -282,6 +299,7 @@ impl AllocationMemory {
                 priority: Atomic::new(priority),
                 mover,
                 is_notified: AtomicFlag::new(false),
+                victim,
                 turn <- new_mutex!(
                     Turn {
                         site,
@@ -306,6 +324,7 @@ impl AllocationMemory {
                         offered_place: None,
                         is_decommitted: false,
                         is_written: false,
+                        item,
                     },
                     "AllocationMemory::state"
                 ),
@@ -396,7 +415,9 @@ impl AllocationMemory {
         device: u64,
         space: Arc<dyn ResidentIn>,
     ) -> Result<(), AllocError> {
-        self.enter_with(|users| users.enter(opening, device, space).ok_or(AllocError))
+        self.enter_with(|users| users.enter(opening, device, space).ok_or(AllocError))?;
+        self.show_to_shrinker();
+        Ok(())
     }
 
     /// Removes an open, with its counts.
@@ -413,7 +434,8 @@ impl AllocationMemory {
         self.relist(&mut state);
 
         let is_unwanted = !state.users.are_wanted();
-        let storage = match state.ended && state.users.is_empty() {
+        let is_unused = state.users.is_empty();
+        let storage = match state.ended && is_unused {
             true => state.storage.take(),
             false => None,
         };
@@ -422,6 +444,9 @@ impl AllocationMemory {
         drop(left);
         if is_unwanted {
             self.take_away(storage.is_none());
+        }
+        if is_unused {
+            drop(self.hide_from_shrinker());
         }
         drop(storage);
     }
@@ -520,7 +545,7 @@ impl AllocationMemory {
         };
         // Dropped after the locks if it is not used.
         let mut place = Some(place);
-        let turn = self.turn.lock();
+        let turn = self.lock_turn();
 
         if let Some(home) = &turn.home {
             if take_pages(&**home).is_err() {
@@ -563,7 +588,7 @@ impl AllocationMemory {
     fn take_away(&self, keep: bool) {
         // Dropped after the lock, like all that is dropped here.
         let _left: Left;
-        let mut turn = self.turn.lock();
+        let mut turn = self.lock_turn();
         let mut state = self.state.lock();
 
         if state.users.are_wanted() {
@@ -641,7 +666,7 @@ impl AllocationMemory {
     pub(crate) fn pay_ahead(&self) -> DxgResult {
         // Dropped after the lock.
         let storage;
-        let turn = self.turn.lock();
+        let turn = self.lock_turn();
 
         storage = {
             let state = self.state.lock();
@@ -676,7 +701,7 @@ impl AllocationMemory {
     pub(crate) fn prepare(self: &Arc<Self>) -> Result<(), Shortage> {
         // Dropped after the lock.
         let storage;
-        let mut turn = self.turn.lock();
+        let mut turn = self.lock_turn();
 
         self.commit()?;
 
@@ -740,7 +765,7 @@ impl AllocationMemory {
     pub(crate) fn finish(self: &Arc<Self>) -> DxgResult {
         // Dropped after the lock.
         let storage;
-        let mut turn = self.turn.lock();
+        let mut turn = self.lock_turn();
 
         self.commit()?;
 
@@ -833,6 +858,7 @@ impl AllocationMemory {
         if storage.place() != place {
             let home = storage.pages();
 
+            home.take_used().map_err(DxgError::from_errno)?;
             self.mover
                 .clear(&local, &*home)
                 .map_err(DxgError::from_errno)?;
@@ -858,7 +884,7 @@ impl Idle for AllocationMemory {
     fn give_way(&self) {
         // Dropped after the lock.
         let _left: Left;
-        let mut turn = self.turn.lock();
+        let mut turn = self.lock_turn();
         let mut state = self.state.lock();
 
         if state.idle.is_none() {

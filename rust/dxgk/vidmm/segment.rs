@@ -19,7 +19,11 @@ use super::{
     },
     paging_switches::PagingSwitches,
     paging_worker::PagingWorker,
-    reserved::ReservedMemory, //
+    reserved::ReservedMemory,
+    shrinker::{
+        AdapterShrinker,
+        Scanner, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -344,6 +348,8 @@ pub(crate) struct AdapterMemory {
     pub(in crate::dxgk) allocations: Arc<AllAllocations>,
     /// Moves it, for tests.
     pub(in crate::dxgk) moves: Arc<ForcedMoves>,
+    /// Frees system memory of its allocations.
+    pub(in crate::dxgk) shrinker: Arc<AdapterShrinker>,
 }
 
 impl AdapterMemory {
@@ -397,6 +403,7 @@ impl AdapterMemory {
         let worker = PagingWorker::new(log.clone(), switches).map_err(|_| KmdError::NoMemory)?;
         let allocations = AllAllocations::new().map_err(|_| KmdError::NoMemory)?;
         let moves = ForcedMoves::new(&allocations, &worker).map_err(|_| KmdError::NoMemory)?;
+        let shrinker = AdapterShrinker::new(id, Scanner::new(&worker));
 
         Ok(Self {
             addresses,
@@ -413,6 +420,7 @@ impl AdapterMemory {
             worker,
             allocations,
             moves,
+            shrinker: shrinker.map_err(|_| KmdError::NoMemory)?,
             log,
         })
     }

@@ -18,6 +18,7 @@ pub(crate) mod physical;
 pub(crate) mod pinned;
 pub(crate) mod shmem;
 pub(crate) mod shown;
+pub(crate) mod shrinker;
 pub(crate) mod system_pages;
 pub(crate) mod value_page;
 pub(crate) mod value_window;

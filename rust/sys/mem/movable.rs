@@ -11,6 +11,11 @@
 //!
 //! What has addresses of pages outside of page tables, such as a dma-buf, pins the memory: it does
 //! not move meanwhile.
+//!
+//! Pages of system memory need not stay while nobody pins the memory: they can be let go of, so
+//! that the kernel may swap them, or be emptied. Mappings fault then. A shrinker does this, so it
+//! only tries the lock, and who holds the lock allocates nothing that makes a shrinker run
+//! (MEM-111).
 
 use super::{
     pages::{
@@ -20,7 +25,8 @@ use super::{
     shown::{
         Memory,
         ShownFile, //
-    }, //
+    },
+    shrinker::NoReclaim, //
 };
 use crate::{
     logic::moving::{
@@ -36,6 +42,7 @@ use kernel::{
     rbtree::RBTree,
     sync::{
         atomic::{
+            Acquire,
             Atomic,
             Full,
             Relaxed, //
@@ -67,8 +74,8 @@ struct State<P> {
     /// Boxed, because it is rare.
     moving: Option<KBox<Moving<P>>>,
     /// Faults that take pages at this moment, without the lock. INVARIANT: while it is not 0, no
-    /// move starts to copy. So the old backing gets no page after that, and a page is taken from
-    /// the backing that has it in the end.
+    /// move starts to copy, and no page is let go of. So the old backing gets no page after that,
+    /// and a page is taken from the backing that has it in the end.
     taking: usize,
     /// INVARIANT: every file that has a mapping with pages of this memory, by its key.
     files: RBTree<usize, ShownFile>,
@@ -91,7 +98,8 @@ pub(crate) struct Movable<P> {
     /// How often it is pinned. Pins are added under `state`, while nothing is being copied.
     pins: Atomic<usize>,
     /// LOCK: taken by page faults, inside the mmap lock and `Revocable::state`. No page is taken
-    /// under it. Mappings are invalidated under it, which takes no mmap lock.
+    /// under it. Mappings are invalidated under it, which takes no mmap lock. Memory is allocated
+    /// under it only as `NoReclaim` says.
     #[pin]
     state: Mutex<State<P>>,
     /// A move has ended.
@@ -156,6 +164,38 @@ impl<P: Copy + Send + Unpin> Movable<P> {
         }
         self.pins.fetch_add(1, Relaxed);
         Ok(state.now.pages.clone())
+    }
+
+    /// Gives the pages back that were taken, so that the kernel may swap them; or drops the bytes,
+    /// so that they are zeros, if not `keep`. The next touch of a page takes it again. Says how
+    /// many pages that are. `None` if the memory is pinned, moves, is in use at this moment, or has
+    /// pages that stay.
+    ///
+    /// Context: may sleep, where memory is short; no locks held.
+    pub(crate) fn try_let_go(&self, keep: bool) -> Option<usize> {
+        let mut state = self.state.try_lock()?;
+
+        // ORDERING: pairs with `unpin`.
+        if state.moving.is_some() || state.taking != 0 || self.pins.load(Acquire) != 0 {
+            return None;
+        }
+
+        let taken = state.now.pages.taken();
+
+        if taken != 0 {
+            let untaken = state.now.pages.untaken()?;
+
+            for (_, file) in state.files.iter() {
+                file.invalidate(0..self.count);
+            }
+            // INVARIANT: No mapping has these pages any more. Dropped under the lock, so that
+            // nobody takes them again before the file says that they can be swapped.
+            drop(core::mem::replace(&mut state.now.pages, untaken));
+        }
+        if !keep && !state.now.pages.drop_bytes() {
+            return None;
+        }
+        Some(taken)
     }
 
     /// Takes one pin back. The caller uses the pages no longer. May be called anywhere.
@@ -241,9 +281,14 @@ impl<P: Send + Sync + Unpin> Memory for Movable<P> {
                 drop(state);
                 return taken;
             }
-            // The page is there: no move has started to copy meanwhile. If one was copying before,
-            // the page is in its new backing, because the old one does not have it.
+            // The page is there: no move has started to copy meanwhile, and nobody has let go of
+            // it. If a move was copying before, the page is in its new backing, because the old
+            // one does not have it.
         }
+
+        // It may need a page table, which it has, unless that has just gone.
+        let _no_reclaim = NoReclaim::here();
+
         look(&*state);
         Ok(())
     }

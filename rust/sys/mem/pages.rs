@@ -176,6 +176,26 @@ pub(crate) trait PageSource: Send + Sync {
 
     /// Ends what was paid for and not taken.
     fn pay_back(&self) {}
+
+    /// Takes all pages whose bytes may be other than zeros, where they can be there without being
+    /// taken. May sleep and fail.
+    fn take_used(&self) -> Result {
+        Ok(())
+    }
+
+    /// The same bytes, of which no page is taken yet. Takes no memory. `None` if the pages stay
+    /// until the end, or none is taken.
+    fn untaken(&self) -> Option<Arc<dyn PageSource>> {
+        None
+    }
+
+    /// All bytes are zeros from now on, and take no memory. No page is taken, and none is being
+    /// taken. False if that is not possible.
+    ///
+    /// Context: may sleep, where memory is short.
+    fn drop_bytes(&self) -> bool {
+        false
+    }
 }
 
 /// The most pages that one array describes. The kernel's allocator of large arrays ends at 2^31

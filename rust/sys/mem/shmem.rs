@@ -3,8 +3,12 @@
 //! Memory of a shmem file: a new one, or a memfd of a client.
 //!
 //! A page is taken from the file at its first touch and charged to the memory cgroup of the task
-//! that touches it. A reference keeps it, and keeps it in place, until the memory is freed.
+//! that touches it. A reference keeps it, and keeps it in place, until the [`Shmem`] is dropped.
 //! [`Payer`] is charged for it as long.
+//!
+//! Several of them can have the same new file, one after the other: the bytes are in the file.
+//! While none has a page, the kernel may swap them; otherwise the file says that this is in vain
+//! (MEM-108).
 
 use super::{
     page_slots::PageSlots,
@@ -15,10 +19,15 @@ use super::{
     }, //
 };
 use crate::sys::{
+    alloc::pin_arc,
     ffi,
+    task::sleep,
     work, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    self,
+    NonNull, //
+};
 use kernel::{
     bindings,
     error::{
@@ -29,6 +38,7 @@ use kernel::{
         File,
         LocalFile, //
     },
+    new_spinlock,
     page::PAGE_SIZE,
     prelude::*,
     sync::{
@@ -36,7 +46,10 @@ use kernel::{
         atomic::{
             Atomic,
             Relaxed, //
-        }, //
+        },
+        Arc,
+        SetOnce,
+        SpinLock, //
     },
     types::ScopeGuard, //
 };
@@ -62,7 +75,7 @@ impl From<Error> for BadSection {
 }
 
 /// What pages are charged to while they are taken.
-pub(crate) trait Payer: Send + Sync {
+pub(crate) trait Payer: Clone + Send + Sync + 'static {
     /// Charges one more page; false over the limit.
     fn take_page(&self) -> bool;
 
@@ -73,8 +86,11 @@ pub(crate) trait Payer: Send + Sync {
     fn give_back(&self, pages: usize);
 }
 
-/// Pages between two pauses of the end of a memory.
-const BATCH: usize = 512;
+/// Pages that are given back at a time.
+const BATCH: usize = 15;
+
+/// Pages between two checks whether the caller was killed.
+const STEP: usize = 512;
 
 /// Over a limit.
 // CAST: a small number.
@@ -84,14 +100,53 @@ const EDQUOT: i32 = bindings::EDQUOT as i32;
 const FMODE_READ: u32 = 1 << 0;
 
 /// A shmem file that we may write to, if that was asked for.
+#[pin_data(PinnedDrop)]
 struct ShmemFile {
     file: ARef<File>,
     /// The right to write was taken: others can seal the file.
     has_write_right: bool,
+    /// It was made here, so that nobody else uses it.
+    is_new: bool,
+    /// How many have pages of a new file. LOCK: leaf.
+    #[pin]
+    users: SpinLock<usize>,
 }
 
-impl Drop for ShmemFile {
-    fn drop(&mut self) {
+impl ShmemFile {
+    fn new(file: ARef<File>, has_write_right: bool, is_new: bool) -> impl PinInit<Self> {
+        pin_init!(Self {
+            file,
+            has_write_right,
+            is_new,
+            users <- new_spinlock!(0, "ShmemFile::users"),
+        })
+    }
+
+    /// Somebody has pages of it.
+    fn add_user(&self) {
+        let mut users = self.users.lock();
+
+        *users += 1;
+        self.set_unevictable(true);
+    }
+
+    /// Somebody is about to give all pages back.
+    fn remove_user(&self) {
+        let mut users = self.users.lock();
+
+        *users -= 1;
+        self.set_unevictable(*users != 0);
+    }
+
+    fn set_unevictable(&self, unevictable: bool) {
+        // SAFETY: The file is an open shmem file.
+        unsafe { ffi::dxg_shmem_set_unevictable(self.file.as_ptr(), unevictable) }
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for ShmemFile {
+    fn drop(self: Pin<&mut Self>) {
         if self.has_write_right {
             // SAFETY: `dxg_shmem_get_write` succeeded for this file.
             unsafe { ffi::dxg_shmem_put_write(self.file.as_ptr()) }
@@ -110,7 +165,12 @@ pub(crate) struct Shmem<P: Payer> {
     taken: Atomic<usize>,
     prepaid: Atomic<usize>,
     payer: P,
-    file: ShmemFile,
+    file: Arc<ShmemFile>,
+    /// There were others before it, so that pages may have bytes that are not taken.
+    is_used: bool,
+    /// The one that may come after it. INVARIANT: it is there if a page of a new file is, and this
+    /// is a user of the file then.
+    untaken: SetOnce<Arc<Self>>,
 }
 
 impl<P: Payer> Shmem<P> {
@@ -123,14 +183,7 @@ impl<P: Payer> Shmem<P> {
         // SAFETY: We own the only reference to a new file.
         let file = unsafe { ARef::from_raw(file.cast()) };
 
-        Self::over(
-            ShmemFile {
-                file,
-                has_write_right: false,
-            },
-            count,
-            payer,
-        )
+        Self::over(ShmemFile::new(file, false, true), count, payer)
     }
 
     /// The first pages of the shmem file behind a descriptor of the caller.
@@ -168,25 +221,64 @@ impl<P: Payer> Shmem<P> {
 
         // SAFETY: We never use the position of the file.
         let file = unsafe { LocalFile::assume_no_fdget_pos(file) };
-        let file = ShmemFile {
-            file,
-            has_write_right: write,
-        };
+        let file = ShmemFile::new(file, write, false);
 
         Ok(Self::over(file, count, payer)?)
     }
 
-    fn over(file: ShmemFile, count: usize, payer: P) -> Result<Self> {
+    fn over(file: impl PinInit<ShmemFile>, count: usize, payer: P) -> Result<Self> {
+        let file = pin_arc(file, GFP_KERNEL_ACCOUNT)?;
+
         if count > MAX_PAGES {
             return Err(ENOMEM);
         }
+        Self::of_file(file, count, payer, false)
+    }
+
+    fn of_file(file: Arc<ShmemFile>, count: usize, payer: P, is_used: bool) -> Result<Self> {
         Ok(Self {
             slots: PageSlots::new(count, GFP_KERNEL_ACCOUNT)?,
             taken: Atomic::new(0),
             prepaid: Atomic::new(0),
             payer,
             file,
+            is_used,
+            untaken: SetOnce::new(),
         })
+    }
+
+    /// Makes what takes the place of this when the pages are given back: then there may be no
+    /// memory for it.
+    fn make_untaken(&self) -> Result {
+        if !self.file.is_new || self.untaken.as_ref().is_some() {
+            return Ok(());
+        }
+
+        let file = self.file.clone();
+        let untaken = Self::of_file(file, self.count(), self.payer.clone(), true)?;
+        let untaken = Arc::new(untaken, GFP_KERNEL_ACCOUNT)?;
+
+        if self.untaken.populate(untaken) {
+            self.file.add_user();
+        }
+        Ok(())
+    }
+
+    /// Gives references of pages back.
+    fn put(&self, pages: &mut [*mut bindings::page]) {
+        // SAFETY: The caller owns a reference to each page, and there are as many as the helper
+        // takes.
+        unsafe { ffi::dxg_shmem_put_pages(pages.as_mut_ptr(), pages.len() as u32) };
+    }
+
+    /// The first page from an index on that may have other bytes than zeros.
+    fn next_used(&self, index: usize) -> Option<usize> {
+        // SAFETY: The file is an open shmem file.
+        let next = unsafe { ffi::dxg_shmem_next_used(self.file.file.as_ptr(), index) };
+
+        usize::try_from(next)
+            .ok()
+            .filter(|next| *next < self.count())
     }
 
     /// Uses one of the pages that are paid for already; false if there are none.
@@ -204,6 +296,7 @@ impl<P: Payer> Shmem<P> {
 
     /// Takes a page from the file and puts it into its slot, which is empty as far as we know.
     fn take(&self, index: usize) -> Result<NonNull<bindings::page>> {
+        self.make_untaken()?;
         if !self.use_prepaid() && !self.payer.take_page() {
             // Not ENOMEM: the kernel would retry the page fault for ever.
             return Err(Error::from_errno(-EDQUOT));
@@ -217,8 +310,8 @@ impl<P: Payer> Shmem<P> {
         let placed = self.slots.put(index, fresh);
 
         if !matches!(placed, Ok(Ok(()))) {
-            // SAFETY: This owns the reference, and nobody has seen the page here.
-            unsafe { ffi::dxg_shmem_put_page(fresh.as_ptr()) };
+            // Nobody has seen the page here.
+            self.put(&mut [fresh.as_ptr()]);
         }
         match placed? {
             Ok(()) => {
@@ -283,19 +376,65 @@ impl<P: Payer> PageSource for Shmem<P> {
             self.payer.give_back(left);
         }
     }
+    fn take_used(&self) -> Result {
+        let mut next = if self.is_used {
+            self.next_used(0)
+        } else {
+            None
+        };
+        let mut seen = 0usize;
+
+        while let Some(index) = next {
+            self.page(index)?;
+            seen = seen.wrapping_add(1);
+            if seen % STEP == 0 {
+                if sleep::is_killed() {
+                    return Err(EINTR);
+                }
+                work::breathe();
+            }
+            next = self.next_used(index.saturating_add(1));
+        }
+        Ok(())
+    }
+
+    fn untaken(&self) -> Option<Arc<dyn PageSource>> {
+        let untaken: Arc<dyn PageSource> = self.untaken.as_ref()?.clone();
+
+        Some(untaken)
+    }
+
+    fn drop_bytes(&self) -> bool {
+        if self.file.is_new {
+            // SAFETY: The file is an open shmem file.
+            unsafe { ffi::dxg_shmem_drop(self.file.file.as_ptr()) };
+        }
+        self.file.is_new
+    }
 }
 
 impl<P: Payer> Drop for Shmem<P> {
     fn drop(&mut self) {
+        let mut batch = [ptr::null_mut(); BATCH];
         let mut given_back = 0;
 
+        if self.untaken.as_ref().is_some() {
+            self.file.remove_user();
+        }
+
+        // By the type invariant each slot owns a reference; nobody looks at it again.
         for page in self.slots.pages() {
-            // SAFETY: By the type invariant the slot owns a reference; nobody looks at it again.
-            unsafe { ffi::dxg_shmem_put_page(page.as_ptr()) };
+            if let Some(place) = batch.get_mut(given_back % BATCH) {
+                *place = page.as_ptr();
+            }
             given_back += 1;
             if given_back % BATCH == 0 {
+                self.put(&mut batch);
                 work::breathe();
             }
+        }
+        if let Some(rest) = batch.get_mut(..given_back % BATCH) {
+            self.put(rest);
         }
         self.payer.give_back(given_back);
         self.pay_back();

@@ -104,6 +104,9 @@ pub(in crate::sys) unsafe fn fault(
     if index >= memory.count() {
         return fault_error(EFAULT);
     }
+    // Below, a lock is held under which nobody can wait for as much memory.
+    // SAFETY: `vmf` is valid during the operation.
+    unsafe { ffi::dxg_fault_prepare(vmf) };
     memory
         .with_page(index, &mut |pages| {
             // SAFETY: By the caller's promise.

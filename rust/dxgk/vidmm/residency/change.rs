@@ -60,7 +60,7 @@ impl AllocationMemory {
     ) -> Result<Changed, Shortage> {
         // Dropped after the lock.
         let (_left, _old);
-        let mut turn = self.turn.lock();
+        let mut turn = self.lock_turn();
         let properties = update.apply(turn.site.properties);
         let site = Site::new(memory, properties, self.kmd.info.alignment);
         let (storage, is_wanted) = {

@@ -135,6 +135,7 @@ impl AllocationMemory {
 
         self.relist_idle(state, rank);
         self.relist_offered(state, droppable);
+        self.relist_for_shrinker(state);
     }
 
     /// Its place in the list of what a placement has.
@@ -206,7 +207,7 @@ impl AllocationMemory {
 
         if state.users.are_offering() {
             drop(state);
-            _turn = self.turn.lock();
+            _turn = self.lock_turn();
             self.commit().map_err(|_| AllocError)?;
             state = self.state.lock();
         }
@@ -300,7 +301,7 @@ impl AllocationMemory {
     ///
     /// Context: may sleep, no locks held.
     pub(in crate::dxgk::vidmm) fn take_back(self: &Arc<Self>, device: u64) -> Taken {
-        let _turn = self.turn.lock();
+        let _turn = self.lock_turn();
 
         if self.state.lock().users.is_offered_by(device) && self.commit().is_err() {
             return Taken::not_committed();
@@ -422,7 +423,7 @@ impl AllocationMemory {
         let (_left, _storage, _empty);
         let count = usize::try_from(self.size()).ok()? / kernel::page::PAGE_SIZE;
         let empty = NoPages::in_place_of(count).ok()?;
-        let mut turn = self.turn.lock();
+        let mut turn = self.lock_turn();
         let mut state = self.state.lock();
 
         if state.offered.is_none() || only_discarded && !state.users.are_all_discarded() {

@@ -3,7 +3,10 @@
 //! Moves memory to another backing.
 
 use super::{
-    super::pages::PageSource,
+    super::{
+        pages::PageSource,
+        shrinker::NoReclaim, //
+    },
     Movable,
     Moving,
     Placed,
@@ -141,6 +144,11 @@ impl<P: Copy + Send + Unpin> Movable<P> {
     /// Takes a new page for each old one in `to`, where bytes are copied to, and starts the move.
     /// From then on nothing can fail.
     fn prepare(&self, from: &dyn PageSource, to: Option<&dyn PageSource>) -> Result<(), MoveError> {
+        // From here on nobody lets go of pages.
+        if to.is_some() {
+            from.take_used().map_err(MoveError::Failed)?;
+        }
+
         for _ in 0..ROUNDS {
             let mut ready = 0;
 
@@ -184,6 +192,8 @@ impl<P: Copy + Send + Unpin> Movable<P> {
 
     /// Moves the next pages, or ends the move. False if that was the end.
     fn step(&self, by: Option<&dyn CopyPages<P>>) -> bool {
+        // Whoever copies may need memory.
+        let _no_reclaim = NoReclaim::here();
         let mut state = self.state.lock();
         let State {
             now, moving, files, ..

@@ -113,6 +113,8 @@ mod queued_sync_rules;
 mod quota;
 #[cfg(not(loom))]
 mod range_undo;
+#[cfg(not(loom))]
+mod reclaim_rules;
 mod refusals;
 #[cfg(not(loom))]
 mod residency;
