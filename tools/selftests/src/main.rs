@@ -100,6 +100,8 @@ mod t_questions;
 mod t_quota;
 #[path = "bin/t-races/main.rs"]
 mod t_races;
+#[path = "bin/t-reclaim/main.rs"]
+mod t_reclaim;
 #[path = "bin/t-security/main.rs"]
 mod t_security;
 #[path = "bin/t-soft-adapters/main.rs"]
@@ -128,7 +130,7 @@ use std::process::exit;
 use selftests::program;
 
 /// The programs by name.
-const PROGRAMS: [(&str, fn()); 60] = [
+const PROGRAMS: [(&str, fn()); 61] = [
     ("run-all", run_all::main),
     ("t-access-any", t_access_any::main),
     ("t-access-none", t_access_none::main),
@@ -178,6 +180,7 @@ const PROGRAMS: [(&str, fn()); 60] = [
     ("t-questions", t_questions::main),
     ("t-quota", t_quota::main),
     ("t-races", t_races::main),
+    ("t-reclaim", t_reclaim::main),
     ("t-security", t_security::main),
     ("t-soft-adapters", t_soft_adapters::main),
     ("t-store", t_store::main),

@@ -23,7 +23,7 @@ use deadline::{remove_adapters, Deadline, Killer};
 
 /// The basic acceptance tests, in IGT's word: one program about each thing that the module has,
 /// and those about what it uses of the kernel, which may differ from version to version.
-const BAT: [&str; 41] = [
+const BAT: [&str; 42] = [
     "t-adapters",
     "t-c-client",
     "t-c-gpu-client",
@@ -56,6 +56,7 @@ const BAT: [&str; 41] = [
     "t-open",
     "t-paging",
     "t-process",
+    "t-reclaim",
     "t-security",
     "t-soft-adapters",
     "t-store",
@@ -123,7 +124,7 @@ impl Set {
 /// How many seconds programs take that run much longer than the others, on the debug kernel, which
 /// takes longest. Parts are shared out by these; a number that is wrong makes a run longer and
 /// nothing else.
-const LONG: [(&str, u32); 32] = [
+const LONG: [(&str, u32); 33] = [
     ("t-failslab", 400),
     ("t-negative", 350),
     ("t-gpu-submit", 190),
@@ -134,6 +135,7 @@ const LONG: [(&str, u32); 32] = [
     ("t-native-fences", 120),
     ("t-quota", 90),
     ("t-process", 70),
+    ("t-reclaim", 70),
     ("t-soft-adapters", 70),
     ("t-user-queues", 70),
     ("t-gpu-fair", 70),

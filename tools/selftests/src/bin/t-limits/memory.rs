@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory of a client's objects belongs to the client's memory cgroup.
 
-use std::fs::{create_dir, read_to_string, remove_dir, write};
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
 
 use opendxg::{Device, Error, EventFd, Status, SyncFlags, SyncKind};
 use rustix::fs::{ftruncate, memfd_create, MemfdFlags};
+use selftests::cgroup::Group;
 use selftests::child::in_child;
 use selftests::region::Region;
 use selftests::resource::{export, Create, PAGE_SIZE};
@@ -15,67 +14,6 @@ use selftests::sharing::{key, Client, How, Shape};
 use selftests::test_device::{direction, TestDevice};
 use selftests::time::eventually;
 use selftests::{ensure, fixture, module, skip, Suite, TestResult};
-
-const ROOT: &str = "/sys/fs/cgroup";
-
-/// A memory cgroup, removed when dropped.
-struct Group(PathBuf);
-
-impl Group {
-    fn new(name: &str) -> TestResult<Self> {
-        let controllers = read_to_string(format!("{ROOT}/cgroup.controllers")).unwrap_or_default();
-        if !controllers.split_whitespace().any(|name| name == "memory") {
-            skip!("no memory controller at {ROOT}");
-        }
-        write(format!("{ROOT}/cgroup.subtree_control"), "+memory")?;
-        let path = Path::new(ROOT).join(name);
-        create_dir(&path)?;
-        Ok(Self(path))
-    }
-
-    fn set(&self, file: &str, value: &str) -> TestResult {
-        Ok(write(self.0.join(file), value)?)
-    }
-
-    /// Puts the calling process into the group.
-    fn enter(&self) -> TestResult {
-        self.set("cgroup.procs", &std::process::id().to_string())
-    }
-
-    /// Bytes charged now.
-    fn charged(&self) -> TestResult<u64> {
-        let text = read_to_string(self.0.join("memory.current"))?;
-        text.trim()
-            .parse()
-            .map_err(|_| "memory.current is not a number".into())
-    }
-
-    /// The most bytes that were charged at one time.
-    fn peak(&self) -> TestResult<u64> {
-        let Ok(text) = read_to_string(self.0.join("memory.peak")) else {
-            skip!("no memory.peak");
-        };
-        text.trim()
-            .parse()
-            .map_err(|_| "memory.peak is not a number".into())
-    }
-
-    /// How often a process of this group was killed for want of memory.
-    fn kills(&self) -> TestResult<u64> {
-        let text = read_to_string(self.0.join("memory.events"))?;
-        let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-        kills
-            .and_then(|number| number.parse().ok())
-            .ok_or("memory.events without oom_kill".into())
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let gone = || remove_dir(&self.0).is_ok();
-        let _ = eventually("the group is empty", gone);
-    }
-}
 
 /// How many of each are made.
 pub(crate) const MANY: u64 = 3000;
