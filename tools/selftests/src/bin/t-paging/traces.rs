@@ -197,6 +197,9 @@ fn statuses() -> TestResult {
 fn local() -> TestResult {
     let gpu = Gpu::new()?;
     let (allocation, address) = mapped(&gpu, gpu.allocate_local(64 * PAGE)?, 64)?;
+    // The node may have lost its context by a reset, and gets another one with its next batch.
+    let first = gpu.allocate_local(PAGE)?;
+    ensure_eq!(resident(&gpu, &first)?, 0);
     let log = Log::new(&gpu)?;
     ensure_eq!(resident(&gpu, &allocation)?, 0);
     let own = log.own()?;
