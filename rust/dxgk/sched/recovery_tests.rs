@@ -177,7 +177,7 @@ mod tests {
         )));
         assert!(comes(|| scene.queued() == 0));
         for device in [&parent, &other] {
-            assert!(matches!(state(device), Some(DeviceState::Reset)));
+            assert!(comes(|| matches!(state(device), Some(DeviceState::Reset))));
         }
         engines.set(How::default());
 
