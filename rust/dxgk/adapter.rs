@@ -52,7 +52,8 @@ use super::{
             PagingOwner, //
         },
         paging_process::PagingProcess,
-        segment::AdapterMemory, //
+        segment::AdapterMemory,
+        table_changes::TableWriter, //
     }, //
 };
 use crate::{
@@ -749,12 +750,13 @@ impl Adapter {
     }
 
     /// What writes page tables of clients; `None`: the processor.
-    fn table_writer(&self) -> Option<&Arc<PagingEngine>> {
+    fn table_writer(&self) -> Option<Arc<dyn TableWriter>> {
         let mode = self.caps.gpu_mmu.page_table_update_mode;
 
-        self.paging_engine
-            .as_ref()
-            .filter(|_| mode == PageTableUpdateMode::GpuVirtual)
+        match mode {
+            PageTableUpdateMode::GpuVirtual => Some(self.paging_engine.clone()?),
+            PageTableUpdateMode::CpuVirtual | PageTableUpdateMode::GpuPhysical => None,
+        }
     }
 
     /// Whether it has native fences (FEN-113).

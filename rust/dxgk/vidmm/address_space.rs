@@ -10,8 +10,9 @@
 //! A page goes to somebody else only after the refresh, which ends with a flush (MEM-58).
 //!
 //! LOCK: `state` is a mutex, inside `AllocationMemory::turn`; `AllocationMemory::state` is taken
-//! inside, and so is `PagingEngine::turn`. That of the paging process is inside of the latter. Entries of the KMD are called under it. Memory is allocated under it: only the process
-//! itself waits, and who moves an allocation that it shares.
+//! inside, and so is `PagingEngine::turn`. That of the paging process is inside of the latter.
+//! Entries of the KMD are called under it. Memory is allocated under it: only the process itself
+//! waits, and who moves an allocation that it shares.
 
 use super::{
     all_contexts::{
@@ -26,14 +27,14 @@ use super::{
     fence_pages::FencePages,
     idle::IdleList,
     page_tables::PageTables,
-    paging_engine::PagingEngine,
     paging_log::{
         LogAbout,
         PagingLog, //
     },
     ranges::RangeTree,
     resident_in::ResidentIn,
-    shows_fences::ShowsFences, //
+    shows_fences::ShowsFences,
+    table_changes::TableWriter, //
 };
 use crate::{
     ddi::{
@@ -112,7 +113,7 @@ pub(in crate::dxgk) struct OnAdapter<'a> {
     /// What the memory manager does there.
     pub(in crate::dxgk) log: &'a Arc<PagingLog>,
     /// What writes page tables of clients; `None`: the processor.
-    pub(in crate::dxgk) node: Option<&'a Arc<PagingEngine>>,
+    pub(in crate::dxgk) node: Option<Arc<dyn TableWriter>>,
 }
 
 /// Whose address space it is.
@@ -224,7 +225,7 @@ impl AddressSpace {
         (log, is_paging): (LogAbout, bool),
     ) -> DxgResult<Arc<Self>> {
         let rules = Rules::new(on.gpu_mmu);
-        let node = on.node.cloned();
+        let node = on.node.clone();
         let (tables, contexts) = PageTables::new(levels, rules, kmd, node, holder, log)?;
         let joined = on.contexts.join(&contexts)?;
         // A batch is made for one space, and shown in the other.

@@ -2,9 +2,9 @@
 
 //! The page tables of one address space (MEM-51 to MEM-58).
 //!
-//! A table is a page of words. The KMD writes its entries: by the processor (CPU_VIRTUAL), or by the
-//! paging node of the adapter, when what is to be written was collected (GPU_VIRTUAL). Either way
-//! they are there when a change is finished. Which tables there are is for `logic::table_tree` to
+//! A table is a page of words. The KMD writes its entries: by the processor (CPU_VIRTUAL), or by
+//! the paging node of the adapter, when what is to be written was collected (GPU_VIRTUAL). They are
+//! there when a change is finished. Which tables there are is for `logic::table_tree` to
 //! say; here is what they are made of. A table is charged to the memory cgroup of the task that
 //! makes it, and to the user as a page that stays in memory (MEM-50).
 //!
@@ -15,11 +15,12 @@ use super::{
         Contexts,
         Why, //
     },
-    paging_engine::PagingEngine,
     paging_log::LogAbout,
     table_changes::{
         self,
+        TableAt,
         TableChanges,
+        TableWriter,
         UPDATES, //
     }, //
 };
@@ -110,21 +111,11 @@ struct Table {
     _paid: Paid,
 }
 
-/// Where a page table is.
-#[derive(Clone, Copy)]
-pub(super) struct TableAt {
-    pub(super) key: Key,
-    /// The segment; 0 is system memory.
-    pub(super) segment: u32,
-    /// Its place there, in bytes.
-    pub(super) offset: u64,
-}
-
 /// The tables of an address space, and who has to know of them.
 struct Store {
     kmd: Arc<object::Process>,
     /// What writes them; `None`: the processor.
-    node: Option<Arc<PagingEngine>>,
+    node: Option<Arc<dyn TableWriter>>,
     /// What it is to write.
     changes: TableChanges,
     root: Key,
@@ -471,7 +462,7 @@ impl PageTables {
         levels: Levels,
         rules: Rules,
         kmd: Arc<object::Process>,
-        node: Option<Arc<PagingEngine>>,
+        node: Option<Arc<dyn TableWriter>>,
         holder: Arc<Holder>,
         log: LogAbout,
     ) -> DxgResult<(Self, Arc<Contexts>)> {

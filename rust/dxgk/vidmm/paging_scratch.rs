@@ -3,15 +3,11 @@
 //! The scratch area of the paging process: addresses that show the memory of one batch after the
 //! other (MEM-61, MEM-67). Where a batch is in it says `logic/paging_scratch.rs`.
 //!
-//! Its page tables are there from the start, and the paging node or the processor writes to them. An
-//! entry is good until a later batch has the page;
-//! only contexts of the paging process could use it meanwhile, which run what the KMD has built and
-//! nothing else.
+//! Its page tables are there from the start, and the paging node or the processor writes to them.
+//! An entry is good until a later batch has the page; only contexts of the paging process could use
+//! it meanwhile, which run what the KMD has built and nothing else.
 
-use super::{
-    address_space::AddressSpace,
-    page_tables::TableAt, //
-};
+use super::address_space::AddressSpace;
 use crate::{
     ddi::paging::{
         PageEntry,
@@ -29,19 +25,6 @@ use crate::{
         }, //
     }, //
 };
-
-/// The entry of the system page table that shows a table.
-fn table_entry(at: &TableAt) -> PageTableEntry {
-    PageTableEntry::Page(PageEntry {
-        segment: at.segment,
-        address: at.offset,
-        page_size: PageSize::Kib4,
-        read_only: false,
-        no_execute: false,
-        system_use_only: true,
-        cache_coherent: false,
-    })
-}
 
 /// Pages of the scratch area that are to show something.
 pub(super) struct Window<'a> {
@@ -77,7 +60,7 @@ impl AddressSpace {
             tables.claim(0, at.end(), PageSize::Kib4)?;
             for number in levels.table(0, first)..=levels.table(0, end.saturating_sub(1)) {
                 if let Some(at) = tables.leaf(number) {
-                    tables.write_one(number, table_entry(&at), false);
+                    tables.write_one(number, entry(at.segment, at.offset, false), false);
                 }
             }
             Ok(())
@@ -118,4 +101,17 @@ impl AddressSpace {
         }
         tables.finish(first, last);
     }
+}
+
+/// The entry by which the paging process has a page.
+pub(super) fn entry(segment: u32, address: u64, read_only: bool) -> PageTableEntry {
+    PageTableEntry::Page(PageEntry {
+        segment,
+        address,
+        page_size: PageSize::Kib4,
+        read_only,
+        no_execute: false,
+        system_use_only: true,
+        cache_coherent: false,
+    })
 }

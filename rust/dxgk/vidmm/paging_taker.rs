@@ -4,8 +4,10 @@
 
 use super::{
     contexts::SpaceContext,
-    paging_engine::PagingEngine,
-    paging_process::SystemContext, //
+    paging_process::{
+        PagingProcess,
+        SystemContext, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -107,11 +109,15 @@ pub(super) struct Taker {
 }
 
 impl Taker {
-    /// CreateContext and SetRootPageTable (MEM-73).
+    /// CreateContext and SetRootPageTable (MEM-73), for a node.
     ///
     /// Context: may sleep, no locks of contexts held.
-    pub(super) fn new(engine: &PagingEngine) -> DxgResult<Self> {
-        let suspension = engine.process.space.suspension()?;
+    pub(super) fn new(
+        process: &PagingProcess,
+        node: u32,
+        arrivals: &Arc<Arrivals>,
+    ) -> DxgResult<Self> {
+        let suspension = process.space.suspension()?;
         let told = TakerState {
             completed: Atomic::new(0),
             is_lost: AtomicFlag::new(false),
@@ -119,13 +125,13 @@ impl Taker {
             fault_address: Atomic::new(0),
             fault_flags: Atomic::new(0),
             suspension: suspension.clone(),
-            arrivals: engine.arrivals.clone(),
+            arrivals: arrivals.clone(),
         };
         let told = Arc::new(told, GFP_KERNEL)?;
         let callbacks: Arc<dyn QueueCallbacks> = Arc::new(told.clone(), GFP_KERNEL)?;
-        let (id, context) = engine.process.context(SystemContext {
+        let (id, context) = process.context(SystemContext {
             scheduling: Scheduling::Packets,
-            node: engine.node,
+            node,
             callbacks: &callbacks,
             suspension,
         })?;

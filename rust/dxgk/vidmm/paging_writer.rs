@@ -101,7 +101,7 @@ impl Writer<'_> {
                     self.submit()?;
                 }
                 // It would come again for ever, or has failed.
-                _ => return Err(self.engine.fails()),
+                _ => return Err(self.fails()),
             }
         }
     }
@@ -302,7 +302,7 @@ impl Writer<'_> {
                 Told::Lost => return Err(NotDone::Lost),
                 Told::Faulted(address, flags) => {
                     self.faulted(address, flags);
-                    return Err(engine.fails());
+                    return Err(self.fails());
                 }
                 Told::Nothing => {}
             }
@@ -311,6 +311,12 @@ impl Writer<'_> {
             }
             engine.arrivals.wait_until(arrived.wrapping_add(1));
         }
+    }
+
+    /// The KMD or the OS part has a bug.
+    fn fails(&self) -> NotDone {
+        self.engine.fails();
+        NotDone::Failed
     }
 
     /// A batch has faulted, which is never right (MEM-102).

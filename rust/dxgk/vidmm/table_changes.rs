@@ -4,10 +4,13 @@
 //! paging node as a whole: tables with pages first, and what leads to them last (MEM-69).
 
 use crate::{
-    ddi::paging::{
-        Entries,
-        PageSize,
-        PageTableEntry, //
+    ddi::{
+        object,
+        paging::{
+            Entries,
+            PageSize,
+            PageTableEntry, //
+        }, //
     },
     logic::{
         paging_log::{
@@ -24,7 +27,8 @@ use crate::{
 };
 use kernel::{
     alloc::AllocError,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 /// Most updates that are kept.
@@ -32,6 +36,34 @@ pub(super) const UPDATES: usize = 32;
 
 /// Most entries that are kept.
 const ENTRIES: usize = 512;
+
+/// Where a page table is.
+#[derive(Clone, Copy)]
+pub(in crate::dxgk) struct TableAt {
+    pub(super) key: Key,
+    /// The segment; 0 is system memory.
+    pub(super) segment: u32,
+    /// Its place there, in bytes.
+    pub(super) offset: u64,
+}
+
+/// Writes page tables, where the processor does not.
+pub(in crate::dxgk) trait TableWriter: Send + Sync {
+    /// Changes page tables of a process, and has translations forgotten if there is a
+    /// range to be flushed: of all addresses if both are 0. The root is the first of `tables`; there
+    /// are all that are changed. On return false nothing of it is done later, and the processor has
+    /// to do it.
+    ///
+    /// Context: may sleep; the lock of the address space.
+    fn change_tables(
+        self: Arc<Self>,
+        process: &object::Process,
+        numbers: (u64, u64),
+        tables: &[TableAt],
+        changes: &TableChanges,
+        flush: Option<(u64, u64)>,
+    ) -> bool;
+}
 
 /// What one update writes.
 #[derive(Clone, Copy)]
@@ -57,7 +89,7 @@ struct Kept {
 
 /// The updates of one change, in the order in which they were made.
 #[derive(Default)]
-pub(super) struct TableChanges {
+pub(in crate::dxgk) struct TableChanges {
     updates: KVec<Kept>,
     entries: KVec<PageTableEntry>,
     /// The level of the highest table.

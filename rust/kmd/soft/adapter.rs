@@ -138,7 +138,7 @@ pub(super) struct Adapter {
     aperture: Shared<Aperture>,
     /// Where engines keep entries of logs back, if they do.
     late: Option<Shared<LateStores>>,
-    pub(super) engines: Engines,
+    pub(super) engines: Engines<Shell>,
     /// Until StopDevice.
     threads: Lock<Option<Threads>>,
     /// Its processes, and the fences that the GPU waits for by itself.
@@ -834,7 +834,7 @@ impl Adapter {
 impl Threads {
     /// Starts a thread for each engine, and one for the CMP; `None` if there is no memory, and then
     /// there are none. May sleep.
-    fn start(adapter: u32, polls: Shared<Polls>, engines: &Engines) -> Option<Self> {
+    fn start(adapter: u32, polls: Shared<Polls>, engines: &Engines<Shell>) -> Option<Self> {
         let mut threads = [const { None }; ENGINES];
         let parts = nodes::PARTS.iter();
 

@@ -28,7 +28,10 @@ use super::{
     parts::AdapterParts,
     polls::Polls,
     queue::Queue,
-    translations::Translations, //
+    translations::{
+        Translates,
+        Translations, //
+    }, //
 };
 use crate::{
     ddi::{
@@ -108,6 +111,12 @@ const GLANCES: u32 = 3;
 
 /// How many queues, contexts and fences the thread looks at before it runs a slice, of each.
 const LOOKS: u32 = 64;
+
+impl Translates for Shell {
+    fn invalidate(&self, scope: Scope, first: u64, last: u64) {
+        self.core.lock().invalidate(scope, first, last);
+    }
+}
 
 impl Shell {
     /// An engine without queues, for page tables of this format; `None` if there is no memory. May
@@ -300,15 +309,6 @@ impl Shell {
     /// [`PRIORITIES`]: crate::engine::run_list::PRIORITIES
     pub(super) fn set_priority(&self, context: &Context, priority: u8) {
         self.core.lock().set_priority(context, priority);
-    }
-
-    /// Forgets translations. On return no access that has used one is in progress. May sleep.
-    ///
-    /// # Arguments
-    ///
-    /// * `first`, `last` - an address in the first page, and one in the last one.
-    pub(super) fn invalidate(&self, scope: Scope, first: u64, last: u64) {
-        self.core.lock().invalidate(scope, first, last);
     }
 
     /// A native fence is destroyed: no queue waits for it any more, and none finds it. May sleep.

@@ -9,7 +9,6 @@
 
 use super::{
     cmp::ENGINES,
-    shell::Shell,
     system_space::SystemSpace, //
 };
 use crate::{
@@ -21,12 +20,22 @@ use crate::{
     }, //
 };
 
+/// An engine, which has translations.
+pub(super) trait Translates: Send + Sync {
+    /// Forgets translations. On return no access that has used one is in progress. May sleep.
+    ///
+    /// # Arguments
+    ///
+    /// * `first`, `last` - an address in the first page, and one in the last one.
+    fn invalidate(&self, scope: Scope, first: u64, last: u64);
+}
+
 /// The engines of an adapter, those that it has.
-pub(super) type Engines = [Option<Shared<Shell>>; ENGINES];
+pub(super) type Engines<E> = [Option<Shared<E>>; ENGINES];
 
 /// All that has translations.
 pub(super) struct Translations {
-    engines: Lock<Engines>,
+    engines: Lock<Engines<dyn Translates>>,
     /// Where the CMP has its own, if it does.
     system: Option<Shared<SystemSpace>>,
 }
@@ -41,8 +50,15 @@ impl Translations {
     }
 
     /// These engines have some, too, until [`Translations::end`]. May sleep.
-    pub(super) fn begin(&self, engines: &Engines) {
-        *self.engines.lock() = engines.clone();
+    pub(super) fn begin<E: Translates + 'static>(&self, engines: &Engines<E>) {
+        let engines = engines.each_ref().map(|engine| {
+            let engine = engine.as_ref()?;
+            let engine: Shared<dyn Translates> = engine.clone();
+
+            Some(engine)
+        });
+
+        *self.engines.lock() = engines;
     }
 
     /// No engine has any. May sleep.
@@ -60,8 +76,8 @@ impl Translations {
     ///
     /// * `first`, `last` - an address in the first page, and one in the last one.
     pub(super) fn invalidate(&self, scope: Scope, first: u64, last: u64) {
-        for shell in self.engines.lock().iter().flatten() {
-            shell.invalidate(scope, first, last);
+        for engine in self.engines.lock().iter().flatten() {
+            engine.invalidate(scope, first, last);
         }
         if let Some(system) = &self.system {
             system.invalidate(scope, first, last);
