@@ -194,8 +194,8 @@ pub struct Action {
     pub value: u64,
     /// Whose memory it is, by the number of the process.
     pub process: u64,
-    /// Which process it was done for, if `process` does not say it; 0 if nobody but root is to know.
-    /// It is not printed.
+    /// Which process it was done for, if `process` does not say it; 0 if nobody but root is to
+    /// know. It is not printed.
     pub made_for: u64,
     /// The allocation, context or fence.
     pub object: u64,

@@ -55,8 +55,8 @@ impl PagingSpace {
     }
 
     /// Divides them. The paging node writes to the tables of all of the scratch area, or the
-    /// processor does. Fences are where `wish` wants them, if there is one; then the scratch area is
-    /// what is left. `None` if nothing is.
+    /// processor does. Fences are where `wish` wants them, if there is one; then the scratch area
+    /// is what is left. `None` if nothing is.
     pub fn new(levels: &Levels, by_node: bool, wish: Option<Bounds>) -> Option<Self> {
         let table = levels.pages_of_table(0);
         let end = END.min(levels.pages());

@@ -4,9 +4,9 @@
 //!
 //! A table is a page of words. The KMD writes its entries: by the processor (CPU_VIRTUAL), or by
 //! the paging node of the adapter, when what is to be written was collected (GPU_VIRTUAL). They are
-//! there when a change is finished. Which tables there are is for `logic::table_tree` to
-//! say; here is what they are made of. A table is charged to the memory cgroup of the task that
-//! makes it, and to the user as a page that stays in memory (MEM-50).
+//! there when a change is finished. Which tables there are is for `logic::table_tree` to say; here
+//! is what they are made of. A table is charged to the memory cgroup of the task that makes it, and
+//! to the user as a page that stays in memory (MEM-50).
 //!
 //! A table that is taken out is freed behind the next flush: an engine may look at it until then.
 

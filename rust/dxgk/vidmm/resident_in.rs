@@ -17,8 +17,8 @@ pub(crate) trait ResidentIn: Send + Sync {
     /// Context: may sleep; `AllocationMemory::turn` of the allocation.
     fn refresh(&self, opening: u64);
 
-    /// All contexts there are off their engines, until they need not be any more. One at a time asks
-    /// for it.
+    /// All contexts there are off their engines, until they need not be any more. One at a time
+    /// asks for it.
     ///
     /// Context: as [`ResidentIn::refresh`].
     fn hold_contexts(&self, are_held: bool);

@@ -49,10 +49,10 @@ pub(in crate::dxgk) struct TableAt {
 
 /// Writes page tables, where the processor does not.
 pub(in crate::dxgk) trait TableWriter: Send + Sync {
-    /// Changes page tables of a process, and has translations forgotten if there is a
-    /// range to be flushed: of all addresses if both are 0. The root is the first of `tables`; there
-    /// are all that are changed. On return false nothing of it is done later, and the processor has
-    /// to do it.
+    /// Changes page tables of a process, and has translations forgotten if there is a range to be
+    /// flushed: of all addresses if both are 0. The root is the first of `tables`, and all that are
+    /// changed are there. On return false nothing of it is done later, and the processor has to do
+    /// it.
     ///
     /// Context: may sleep; the lock of the address space.
     fn change_tables(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the memory manager does and in which order, by its operation log (memory.md sections 9 and
 //! 15). Where nothing else is said, page tables are written by the processor, so that traces are
-//! without what needs the address space of a paging process. `tables.rs` has them by the paging node.
+//! without what needs the address space of a paging process. `tables.rs` has them by the paging
+//! node.
 
 use opendxg::EvictFlags;
 use selftests::gpu::{Gpu, PAGE};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables that the paging node writes: traces 1, 2, 3, 5 and 6, and what the page tables of the
-//! paging process are.
+//! Page tables that the paging node writes: traces 1, 2, 3, 5 and 6, and what the page tables of
+//! the paging process are.
 
 use std::collections::BTreeMap;
 
