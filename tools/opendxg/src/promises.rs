@@ -78,6 +78,7 @@ assert_impl_all!(ProcessNodeStatistics: Send, Sync, Copy, PartialEq);
 assert_impl_all!(SegmentStatistics: Send, Sync, Copy, PartialEq);
 assert_impl_all!(BudgetNotices: Send, Sync);
 assert_impl_all!(TrimNotices: Send, Sync);
+assert_impl_all!(PagingLog: Send, Sync);
 assert_impl_all!(TrimNotice: Send, Sync, Copy, PartialEq);
 assert_impl_all!(OfferInfo: Send, Sync, Copy, PartialEq);
 assert_impl_all!(OfferPriority: Send, Sync, Copy, Default, PartialEq);
