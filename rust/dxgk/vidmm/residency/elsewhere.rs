@@ -45,7 +45,7 @@ impl Relocate for AllocationMemory {
     fn move_elsewhere(self: Arc<Self>) {
         // Dropped after the lock.
         let (_left, _old);
-        let mut turn = self.turn.lock();
+        let mut turn = self.lock_turn();
 
         if !self.may_go_elsewhere() {
             return;
