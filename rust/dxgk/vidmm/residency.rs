@@ -882,25 +882,7 @@ impl AllocationMemory {
 
 impl Idle for AllocationMemory {
     fn give_way(&self) {
-        // Dropped after the lock.
-        let _left: Left;
-        let mut turn = self.lock_turn();
-        let mut state = self.state.lock();
-
-        if state.idle.is_none() {
-            return;
-        }
-
-        let droppable = state.users.droppable();
-        let (placement, storage) = (state.take_placement(), state.storage.clone());
-
-        drop(state);
-        _left = match droppable {
-            Some(droppable) => self.drop_bytes(&mut turn, placement, storage, droppable),
-            None => self.give_up(&mut turn, placement, storage, |turn, storage| {
-                self.go_home(turn, storage)
-            }),
-        };
+        self.leave_if(|state| state.idle.is_some());
     }
 
     fn decommit(&self, only_discarded: bool) -> Option<u64> {

@@ -142,6 +142,32 @@ impl AllocationMemory {
         })
     }
 
+    /// Gives the placement up, if it may: the bytes go home, or are dropped if all who have it open
+    /// offer them.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn leave_if(&self, may: impl FnOnce(&State) -> bool) {
+        // Dropped after the lock.
+        let _left: Left;
+        let mut turn = self.lock_turn();
+        let mut state = self.state.lock();
+
+        if !may(&state) {
+            return;
+        }
+
+        let droppable = state.users.droppable();
+        let (placement, storage) = (state.take_placement(), state.storage.clone());
+
+        drop(state);
+        _left = match droppable {
+            Some(droppable) => self.drop_bytes(&mut turn, placement, storage, droppable),
+            None => self.give_up(&mut turn, placement, storage, |turn, storage| {
+                self.go_home(turn, storage)
+            }),
+        };
+    }
+
     /// No device has it open any more: the shrinker frees nothing of it. What this returns is
     /// dropped without locks.
     ///
@@ -159,25 +185,10 @@ impl AllocationMemory {
 
 impl LosesPlacement for AllocationMemory {
     fn lose_placement(&self) {
-        // Dropped after the lock.
-        let _left: Left;
-        let mut turn = self.lock_turn();
-        let mut state = self.state.lock();
-        let is_needed = self.facts(&state).and_then(|facts| facts.class()).is_none();
+        self.leave_if(|state| {
+            let class = self.facts(state).and_then(|facts| facts.class());
 
-        if is_needed || state.placement.is_none() {
-            return;
-        }
-
-        let droppable = state.users.droppable();
-        let (placement, storage) = (state.take_placement(), state.storage.clone());
-
-        drop(state);
-        _left = match droppable {
-            Some(droppable) => self.drop_bytes(&mut turn, placement, storage, droppable),
-            None => self.give_up(&mut turn, placement, storage, |turn, storage| {
-                self.go_home(turn, storage)
-            }),
-        };
+            class.is_some() && state.placement.is_some()
+        });
     }
 }
