@@ -390,6 +390,7 @@ impl Adapter {
                 addresses: memory.addresses,
                 gpu_mmu: &caps.gpu_mmu,
                 contexts: &contexts,
+                rotation: &memory.rotation,
                 log: &memory.log,
                 // The paging process has its tables written by the processor.
                 node: None,
@@ -590,6 +591,7 @@ impl Adapter {
         self.memory.notices.changed();
         self.memory.worker.end_holds();
         self.memory.moves.end();
+        self.memory.rotation.end();
         for queue in self.queues.iter() {
             queue.stop();
         }
@@ -744,6 +746,7 @@ impl Adapter {
             addresses: self.memory.addresses,
             gpu_mmu: &self.caps.gpu_mmu,
             contexts: &self.contexts,
+            rotation: &self.memory.rotation,
             log: &self.memory.log,
             node: self.table_writer(),
         }

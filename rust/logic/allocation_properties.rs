@@ -48,6 +48,11 @@ impl Properties {
             unmoveable: false,
         })
     }
+
+    /// Whether it may be in this segment.
+    pub fn may_be_in(&self, segment: u32) -> bool {
+        is_in(self.supported, segment)
+    }
 }
 
 /// Bits of the mask of `D3DDDI_UPDATEALLOCPROPERTY`: what it changes.

@@ -60,6 +60,7 @@ pub(crate) mod range_undo;
 pub(crate) mod reclaim_rules;
 pub(crate) mod refusals;
 pub(crate) mod residency;
+pub(crate) mod rotation_rules;
 pub(crate) mod share_rules;
 pub(crate) mod sleepers;
 pub(crate) mod start_rules;

@@ -121,6 +121,14 @@ impl<S: Space> Users<S> {
         }
     }
 
+    /// Where those show it that want it to be resident.
+    pub fn wanting(&self) -> impl Iterator<Item = &S> {
+        self.all
+            .iter()
+            .filter(|user| user.is_listed())
+            .map(|user| &user.space)
+    }
+
     /// Where the first of them shows it.
     pub fn first_space(&self) -> Option<&S> {
         self.all.first().map(|user| &user.space)

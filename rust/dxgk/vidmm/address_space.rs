@@ -33,6 +33,11 @@ use super::{
     },
     ranges::RangeTree,
     resident_in::ResidentIn,
+    rotation::{
+        Rotation,
+        Seated, //
+    },
+    seat::Seat,
     shows_fences::ShowsFences,
     table_changes::TableWriter, //
 };
@@ -110,6 +115,8 @@ pub(in crate::dxgk) struct OnAdapter<'a> {
     pub(in crate::dxgk) gpu_mmu: &'a GpuMmuCaps,
     /// All contexts.
     pub(in crate::dxgk) contexts: &'a Arc<AllContexts>,
+    /// All address spaces that take turns.
+    pub(in crate::dxgk) rotation: &'a Arc<Rotation>,
     /// What the memory manager does there.
     pub(in crate::dxgk) log: &'a Arc<PagingLog>,
     /// What writes page tables of clients; `None`: the processor.
@@ -162,6 +169,8 @@ pub(crate) struct AddressSpace {
     contexts: Arc<Contexts>,
     /// They are among those of the adapter.
     _joined: Joined,
+    /// They take turns with others.
+    seated: Seated,
     /// Its root is initialised.
     has_begun: AtomicFlag,
     /// Bytes that its devices want to be resident, by group.
@@ -228,6 +237,7 @@ impl AddressSpace {
         let node = on.node.clone();
         let (tables, contexts) = PageTables::new(levels, rules, kmd, node, holder, log)?;
         let joined = on.contexts.join(&contexts)?;
+        let seated = on.rotation.join(&contexts)?;
         // A batch is made for one space, and shown in the other.
         let (lock_name, lock_class) = match is_paging {
             true => (c"PagingProcess::state", static_lock_class!()),
@@ -239,6 +249,7 @@ impl AddressSpace {
                 clients,
                 contexts,
                 _joined: joined,
+                seated,
                 has_begun: AtomicFlag::new(false),
                 usage: [const { Atomic::new(0) }; GROUPS],
                 offered,
@@ -408,6 +419,10 @@ impl ResidentIn for AddressSpace {
             true => self.contexts.suspend(contexts::Why::Move),
             false => self.contexts.resume(contexts::Why::Move),
         }
+    }
+
+    fn seat(&self) -> &Arc<Seat> {
+        &self.seated.seat
     }
 
     fn add_usage(&self, group: usize, bytes: u64) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All allocations of an adapter, for those who look at one after the other.
+//! All allocations of an adapter, for those who look at one after the other: spaces that take
+//! turns, and tests that move everything.
 //!
 //! LOCK: `state` is a spinlock and a leaf. Nothing is dropped under it.
 
+use super::seat::Seat;
 use crate::sys::alloc::{
     pin_arc,
     tree_node, //
@@ -25,6 +27,43 @@ pub(crate) trait Relocate: Send + Sync {
     ///
     /// Context: may sleep, no locks held.
     fn move_elsewhere(self: Arc<Self>);
+
+    /// Loses its placement, if that is in this segment, and if only suspended spaces want it.
+    ///
+    /// Context: may sleep, no locks held but `Rotation::hand`.
+    fn leave(&self, segment: u32, requester: &Arc<Seat>) -> Leaves;
+
+    /// Gets a placement, if the space wants it and it has none.
+    ///
+    /// Context: as [`Relocate::leave`].
+    fn come_back(self: Arc<Self>, seat: &Arc<Seat>) -> Returned;
+
+    /// The same in system memory, if it may be there; false if it may not, or there is none.
+    ///
+    /// Context: as [`Relocate::leave`].
+    fn come_back_elsewhere(self: Arc<Self>, seat: &Arc<Seat>) -> bool;
+}
+
+/// Whether an allocation has left a segment.
+pub(crate) enum Leaves {
+    /// It has lost its placement there.
+    Left,
+    /// A space that runs wants it, and is not the one that lacks room.
+    IsUsedBy(Arc<Seat>),
+    /// A space that runs is about to have it somewhere.
+    Comes,
+    /// It is not there, or has to stay.
+    Stays,
+}
+
+/// Whether an allocation has come back.
+pub(crate) enum Returned {
+    /// It has a placement, or it is not wanted.
+    Done,
+    /// There is no room in this segment.
+    LacksRoom(u32),
+    /// Something else is missing.
+    Failed,
 }
 
 /// All allocations of one adapter.

@@ -71,6 +71,8 @@ pub(super) enum Why {
     FencePage = 1 << 2,
     /// An allocation moves that they may use.
     Move = 1 << 3,
+    /// Not all is there that their process wants (MEM-18).
+    Room = 1 << 4,
 }
 
 /// The contexts of one address space.
@@ -180,7 +182,8 @@ impl Contexts {
 
     /// Suspends all of them: on return none runs.
     ///
-    /// Context: may sleep; the lock of the address space, or that of all contexts of the adapter.
+    /// Context: may sleep; the lock of the address space, that of all contexts of the adapter, or
+    /// that of the rotation.
     pub(super) fn suspend(&self, why: Why) {
         let mut state = self.state.lock();
 
@@ -193,7 +196,7 @@ impl Contexts {
                 id,
                 members.map(|member| (&*member.kmd, &*member.suspension)),
             );
-            self.log_change(Kind::Suspend);
+            self.log_change(Kind::Suspend, why);
         }
         // CAST: the bit of the variant.
         state.suspended_for |= why as u8;
@@ -211,7 +214,7 @@ impl Contexts {
         if before != 0 && state.suspended_for == 0 {
             let members = state.members.values();
 
-            self.log_change(Kind::Resume);
+            self.log_change(Kind::Resume, why);
             self.suspensions
                 .resume(&mut Passive::here(), members.map(|member| &*member.kmd));
         }
@@ -243,9 +246,11 @@ impl Contexts {
     }
 
     /// All of them are suspended, or about to be resumed.
-    fn log_change(&self, kind: Kind) {
+    fn log_change(&self, kind: Kind, why: Why) {
         self.log.write(|| Action {
             kind,
+            // CAST: the bit of the variant.
+            flags: why as u32,
             ..Action::default()
         });
     }

@@ -62,6 +62,8 @@ pub(crate) mod reserved;
 pub(crate) mod residency;
 mod resident_in;
 pub(crate) mod resident_list;
+pub(in crate::dxgk) mod rotation;
+pub(crate) mod seat;
 pub(crate) mod segment;
 mod shown_page;
 mod shows_fences;

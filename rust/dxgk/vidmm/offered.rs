@@ -19,7 +19,6 @@ use super::{
 };
 use crate::{
     dxgk::{
-        adapter::Adapter,
         device::Device,
         quota::queued::QueuedCharge,
         sched::queued_work::AfterWork,
@@ -274,14 +273,14 @@ impl ReclaimedList {
 
     /// Takes what those need that are wanted and not resident; returns how many pages have to be
     /// made usable.
-    fn prepare(&mut self, adapter: &Adapter) -> Result<u64, NotResident> {
+    fn prepare(&mut self, device: &Device) -> Result<u64, NotResident> {
         let mut pages = 0u64;
 
         for (memory, taken) in self.named.memories.iter().zip(&self.taken) {
             if taken.result == Reclaimed::NotCommitted || !memory.is_missing() {
                 continue;
             }
-            with_room(|| adapter.notify_memory_pressure(), || memory.prepare())?;
+            with_room(device, || memory.prepare())?;
             pages = pages.saturating_add(memory.size() / PAGE);
             // There is room.
             let _room = self.prepared.push_within_capacity(memory.clone());
@@ -303,7 +302,7 @@ impl ReclaimedList {
     /// Context: a system call that is charged, no locks held.
     pub(crate) fn by_queue(queue: &PagingQueue, named: Named) -> DxgResult<Self> {
         let mut list = Self::new(&queue.device, named)?;
-        let pages = list.prepare(&queue.device.adapter).map_err(no_room)?;
+        let pages = list.prepare(&queue.device).map_err(no_room)?;
 
         if pages > AT_ONCE_PAGES || pages != 0 && !queue.is_idle() {
             let mut left = KVVec::with_capacity(list.prepared.len(), GFP_KERNEL_ACCOUNT)?;
@@ -330,7 +329,7 @@ impl ReclaimedList {
         if list.results().any(|one| one == Reclaimed::NotCommitted) {
             return Err(Status::NO_MEMORY.into());
         }
-        list.prepare(&device.adapter).map_err(no_room)?;
+        list.prepare(device).map_err(no_room)?;
         list.finish()?;
         Ok(list)
     }

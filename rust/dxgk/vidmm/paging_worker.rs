@@ -140,6 +140,11 @@ impl PagingWorker {
         ready.is_held = !ready.has_ended;
     }
 
+    /// Whether it begins nothing.
+    pub(super) fn is_held(&self) -> bool {
+        self.ready.lock().is_held
+    }
+
     /// It goes on, if it was held.
     ///
     /// Context: no locks held.

@@ -37,10 +37,7 @@ impl PagingQueue {
     pub(crate) fn update_properties(&self, opened: &Opened, update: &Update) -> DxgResult {
         let memory = &self.device.adapter.memory;
 
-        match with_room(
-            || self.device.adapter.notify_memory_pressure(),
-            || opened.memory.change(memory, update),
-        ) {
+        match with_room(&self.device, || opened.memory.change(memory, update)) {
             Ok(Changed::Done) => Ok(()),
             Ok(Changed::Lost) => {
                 self.device.clone().out_of_memory();

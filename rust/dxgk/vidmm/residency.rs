@@ -99,6 +99,7 @@ pub(super) mod change;
 mod elsewhere;
 pub(in crate::dxgk) mod offers;
 mod reclaim;
+mod turns;
 
 /// An open of an allocation, for those who show it.
 #[derive(Clone, Copy)]
@@ -236,7 +237,11 @@ pub(crate) enum Shortage {
 }
 
 /// Where room may be made.
-pub(crate) struct Room(Arc<IdleList>);
+pub(crate) struct Room {
+    idle: Arc<IdleList>,
+    /// The segment; `None` is the aperture, or that others who want their room keep it.
+    pub(super) segment: Option<u32>,
+}
 
 impl Room {
     /// Has the allocation give way that goes first, of those that nobody wants; false if there is
@@ -244,13 +249,18 @@ impl Room {
     ///
     /// Context: may sleep, no locks held.
     pub(super) fn make(&self) -> bool {
-        self.0.make_room()
+        self.idle.make_room()
     }
 }
 
 impl Shortage {
     /// Why there is no room for `bytes` where `available` are not in use.
-    fn of_room(error: Error, bytes: u64, available: u64, idle: &Arc<IdleList>) -> Self {
+    fn of_room(
+        error: Error,
+        bytes: u64,
+        available: u64,
+        (idle, segment): (&Arc<IdleList>, Option<u32>),
+    ) -> Self {
         match error == ENOSPC {
             // What is left may lie in pieces.
             true => Self::Room(
@@ -258,7 +268,10 @@ impl Shortage {
                     .checked_sub(available)
                     .filter(|missing| *missing != 0)
                     .unwrap_or(bytes),
-                Room(idle.clone()),
+                Room {
+                    idle: idle.clone(),
+                    segment,
+                },
             ),
             false => Self::Failed(DxgError::from_errno(error)),
         }
@@ -728,14 +741,19 @@ impl AllocationMemory {
             ..
         } = turn;
 
-        if let (Some(segment), true) = (&site.segment, storage.may_move()) {
+        if let (Some(segment), true, None) = (&site.segment, storage.may_move(), &pinned) {
             if local.is_none() {
                 let taken = segment
                     .take(storage.count(), site.layout, &self.mover.log)
                     .map_err(|error| {
                         let available = segment.available();
 
-                        Shortage::of_room(error, self.size(), available, &segment.idle)
+                        // What stays for good has only what nobody wants.
+                        let properties = &site.properties;
+                        let stays = properties.unmoveable || properties.accessed_physically;
+                        let place = (&segment.idle, (!stays).then_some(segment.id));
+
+                        Shortage::of_room(error, self.size(), available, place)
                     })?;
 
                 take_pages(&*taken)?;
@@ -747,7 +765,7 @@ impl AllocationMemory {
             let taken = aperture.take(&self.kmd, storage.count()).map_err(|error| {
                 let available = aperture.available();
 
-                Shortage::of_room(error, self.size(), available, &aperture.idle)
+                Shortage::of_room(error, self.size(), available, (&aperture.idle, None))
             })?;
 
             *shown = Some(taken);

@@ -2,7 +2,10 @@
 
 //! The address space of an open of an allocation, as far as residency goes.
 
-use super::idle::IdleList;
+use super::{
+    idle::IdleList,
+    seat::Seat, //
+};
 use crate::logic::users::{
     Space,
     Usage, //
@@ -22,6 +25,9 @@ pub(crate) trait ResidentIn: Send + Sync {
     ///
     /// Context: as [`ResidentIn::refresh`].
     fn hold_contexts(&self, are_held: bool);
+
+    /// Whether it may run now.
+    fn seat(&self) -> &Arc<Seat>;
 
     /// So many bytes more of a budget group are wanted there.
     fn add_usage(&self, group: usize, bytes: u64);

@@ -11,8 +11,11 @@ use super::{
     paging_queue::PagingQueue,
     residency::{
         AllocationMemory,
+        Room,
         Shortage, //
-    }, //
+    },
+    resident_in::ResidentIn,
+    rotation::Made, //
 };
 use crate::{
     dxgk::device::Device,
@@ -49,6 +52,10 @@ use kernel::{
     sync::Arc, //
 };
 
+/// How often who lacks room looks whether there is some when others have theirs. That is at most
+/// some seconds: they may wait for the worker, or never get it.
+const PATIENCE: u32 = 2_000;
+
 /// Allocations that a device wants to be resident, once for each mention. Dropping it takes that
 /// back.
 pub(crate) struct MadeResident {
@@ -74,14 +81,16 @@ impl<T: Into<DxgError>> From<T> for NotResident {
     }
 }
 
-/// Does what may lack room in a segment or the aperture. What is there and wanted by nobody gives
-/// way (MEM-23). Tells by `pressed` that room is lacking.
+/// Does what may lack room in a segment or the aperture, for a device. What is there and wanted by
+/// nobody gives way (MEM-23), then what others want (MEM-18).
 ///
 /// Context: may sleep, no locks held.
 pub(super) fn with_room<T>(
-    pressed: impl Fn(),
+    device: &Device,
     mut attempt: impl FnMut() -> Result<T, Shortage>,
 ) -> Result<T, NotResident> {
+    let mut patience = PATIENCE;
+
     loop {
         match attempt() {
             Ok(done) => return Ok(done),
@@ -90,12 +99,36 @@ pub(super) fn with_room<T>(
                 if sleep::is_killed() {
                     return Err(DxgError::Interrupted.into());
                 }
-                pressed();
-                if !room.make() {
+                device.adapter.notify_memory_pressure();
+                if room.make() {
+                    continue;
+                }
+                patience = match device.has_others_leave(&room) {
+                    Made::Room => PATIENCE,
+                    Made::Perhaps => patience.saturating_sub(1),
+                    Made::None => 0,
+                };
+                if patience == 0 {
                     return Err(NotResident::OverBudget(bytes));
                 }
             }
         }
+    }
+}
+
+impl Device {
+    /// Has allocations of other processes leave a segment.
+    ///
+    /// Context: may sleep, no locks held.
+    fn has_others_leave(&self, room: &Room) -> Made {
+        let (Some(space), Some(segment)) = (&self.process.space, room.segment) else {
+            return Made::None;
+        };
+
+        self.adapter
+            .memory
+            .rotation
+            .make_room(segment, space.seat())
     }
 }
 
@@ -154,8 +187,7 @@ impl MadeResident {
             space.begin();
         }
 
-        let adapter = &queue.device.adapter;
-        let pages = made.prepare(|| adapter.notify_memory_pressure())?;
+        let pages = made.prepare()?;
 
         if pages > AT_ONCE_PAGES || pages != 0 && !queue.is_idle() {
             made.value = queue.submit(Operation::Finish(made.memories()?))?;
@@ -172,7 +204,7 @@ impl MadeResident {
     ///
     /// What users have limits of is paid for before anything is taken: pages stay with the
     /// allocations once they are there, and who is refused has none more than before.
-    fn prepare(&self, pressed: impl Fn()) -> Result<u64, NotResident> {
+    fn prepare(&self) -> Result<u64, NotResident> {
         let _paid = Paid(&self.list);
         let mut pages = 0u64;
 
@@ -181,7 +213,7 @@ impl MadeResident {
         }
         for opened in &self.list {
             if opened.memory.placement().is_none() {
-                with_room(&pressed, || opened.memory.prepare())?;
+                with_room(&self.queue.device, || opened.memory.prepare())?;
                 pages = pages.saturating_add(opened.memory.size() / PAGE);
             }
         }
@@ -329,15 +361,18 @@ impl Evicted {
 impl Drop for Evicted {
     /// Context: may sleep, no locks held.
     fn drop(&mut self) {
-        restore(self.list.get(..self.counted).unwrap_or_default());
+        restore(
+            &self.device,
+            self.list.get(..self.counted).unwrap_or_default(),
+        );
     }
 }
 
 /// Takes the beginning of an Evict back.
-fn restore(list: &[Arc<Opened>]) {
+fn restore(device: &Device, list: &[Arc<Opened>]) {
     for opened in list {
         // Another call may have taken the placement away meanwhile.
-        if opened.memory.want(opened.id) && with_room(|| {}, || opened.memory.prepare()).is_ok() {
+        if opened.memory.want(opened.id) && with_room(device, || opened.memory.prepare()).is_ok() {
             let _ready = opened.memory.finish();
         }
     }

@@ -20,6 +20,7 @@ use super::{
     paging_switches::PagingSwitches,
     paging_worker::PagingWorker,
     reserved::ReservedMemory,
+    rotation::Rotation,
     shrinker::{
         AdapterShrinker,
         Scanner, //
@@ -348,6 +349,8 @@ pub(crate) struct AdapterMemory {
     pub(in crate::dxgk) allocations: Arc<AllAllocations>,
     /// Moves it, for tests.
     pub(in crate::dxgk) moves: Arc<ForcedMoves>,
+    /// Who uses it, where not all fits.
+    pub(in crate::dxgk) rotation: Arc<Rotation>,
     /// Frees system memory of its allocations.
     pub(in crate::dxgk) shrinker: Arc<AdapterShrinker>,
 }
@@ -403,6 +406,7 @@ impl AdapterMemory {
         let worker = PagingWorker::new(log.clone(), switches).map_err(|_| KmdError::NoMemory)?;
         let allocations = AllAllocations::new().map_err(|_| KmdError::NoMemory)?;
         let moves = ForcedMoves::new(&allocations, &worker).map_err(|_| KmdError::NoMemory)?;
+        let rotation = Rotation::new(&allocations, &worker).map_err(|_| KmdError::NoMemory)?;
         let shrinker = AdapterShrinker::new(id, Scanner::new(&worker));
 
         Ok(Self {
@@ -420,6 +424,7 @@ impl AdapterMemory {
             worker,
             allocations,
             moves,
+            rotation,
             shrinker: shrinker.map_err(|_| KmdError::NoMemory)?,
             log,
         })

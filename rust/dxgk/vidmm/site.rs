@@ -31,6 +31,8 @@ pub(crate) struct Site {
     pub(super) segment: Option<Arc<Segment>>,
     /// How it is to lie there.
     pub(super) layout: Layout,
+    /// Whether it may be in system memory, too.
+    pub(super) may_be_in_system_memory: bool,
     /// What shows it where it is in system memory.
     pub(super) aperture: Option<Arc<Aperture>>,
 }
@@ -45,6 +47,7 @@ impl Site {
                 contiguous: properties.accessed_physically || properties.contiguous,
                 alignment: alignment.into(),
             },
+            may_be_in_system_memory: properties.may_be_in(memory.aperture.id),
             aperture: properties
                 .accessed_physically
                 .then(|| memory.aperture.clone()),

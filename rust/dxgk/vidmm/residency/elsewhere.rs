@@ -14,7 +14,6 @@ use crate::{
     dxgk::{
         memory::storage::Storage,
         vidmm::{
-            all_allocations::Relocate,
             pinned_pages::take_pages,
             placement::Placement,
             resident_in::ResidentIn,
@@ -41,8 +40,11 @@ impl Drop for Held {
     }
 }
 
-impl Relocate for AllocationMemory {
-    fn move_elsewhere(self: Arc<Self>) {
+impl AllocationMemory {
+    /// Moves it to another place, unless it has to stay where it is.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn go_elsewhere(self: &Arc<Self>) {
         // Dropped after the lock.
         let (_left, _old);
         let mut turn = self.lock_turn();
@@ -76,9 +78,7 @@ impl Relocate for AllocationMemory {
             pr_err!("an allocation that was moved for a test has no memory any more\n");
         }
     }
-}
 
-impl AllocationMemory {
     /// Whether it is in a segment and may be moved, although somebody may want it. What engines
     /// have physical addresses of may not.
     fn may_go_elsewhere(&self) -> bool {

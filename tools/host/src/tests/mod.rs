@@ -118,6 +118,7 @@ mod reclaim_rules;
 mod refusals;
 #[cfg(not(loom))]
 mod residency;
+mod rotation_rules;
 #[cfg(not(loom))]
 mod share_rules;
 mod sharing;

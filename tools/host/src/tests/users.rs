@@ -64,6 +64,7 @@ fn mem_17_mem_117_each_mention_counts_and_another_open_of_the_device_will_do() {
     assert_eq!(process.used(), [0, 2 * BYTES]);
 
     // The device has one list, whichever of its opens is named (MEM-23).
+    assert_eq!(users.wanting().count(), 2);
     assert!(users.unwant(2, 7, USAGE) && users.wants(1));
     assert!(users.unwant(1, 7, USAGE) && !users.wants(1));
     assert!(!users.unwant(1, 7, USAGE) && !users.unwant(2, 7, USAGE));

@@ -9,7 +9,7 @@ use selftests::gpu::{one, Gpu, PAGE};
 use selftests::time::eventually;
 use selftests::{ensure_eq, fails_with, fixture, Suite, TestResult};
 
-use super::offers::{fill, holds, resident, squeeze, LATER, NOW};
+use super::offers::{fill, holds, is_resident_again, resident, squeeze, LATER, NOW};
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -49,7 +49,7 @@ fn every_device() -> TestResult {
     let theirs = &opened.allocations()[0];
     // Only one of them does not need it.
     squeeze()?;
-    ensure_eq!(own.residency()?, Residency::GpuMemory);
+    is_resident_again(own)?;
     holds(theirs, 3)?;
     fails_with(own.lock().map(|_| ()), Status::INVALID_PARAMETER)?;
     other.device().offer(&[theirs], OfferPriority::High, NOW)?;
@@ -69,7 +69,7 @@ fn every_device() -> TestResult {
     resident(&gpu, &[own])?;
     gpu.device().offer(&[own], OfferPriority::Low, NOW)?;
     squeeze()?;
-    ensure_eq!(own.residency()?, Residency::GpuMemory);
+    is_resident_again(own)?;
     drop(opened);
     eventually("the other open ends", || {
         squeeze().is_ok() && own.residency().ok() == Some(Residency::NotResident)

@@ -22,6 +22,7 @@ mod root;
 pub(crate) mod switches;
 mod tables;
 pub(crate) mod traces;
+mod turns;
 
 pub(crate) fn main() {
     let suite = Suite::new("paging")
@@ -31,7 +32,7 @@ pub(crate) fn main() {
     let suite = engine::tests(root::tests(traces::tests(suite)));
     let suite = tables::tests(suite);
     let suite = switches::tests(events::tests(suite));
-    let suite = moves::tests(own::tests(suite));
+    let suite = turns::tests(moves::tests(own::tests(suite)));
     held::tests(others::tests(suite)).run()
 }
 
