@@ -5,6 +5,7 @@ use crate::Result;
 use opendxg::pm4::Pm4;
 use opendxg::{
     Allocation, Device, FenceValues, GpuMap, GpuProtection, PagingQueue, Resident, ResidentFlags,
+    ResourceBuilder,
 };
 
 /// Bytes of a page of the GPU.
@@ -39,6 +40,10 @@ pub fn map(paging: &PagingQueue, allocation: &Allocation, bytes: u64) -> Result<
     Ok(range.address)
 }
 
+fn bytes_of(pixels: &[u32]) -> u64 {
+    pixels.len() as u64 * PIXEL
+}
+
 /// Pixels of this process alone.
 pub struct Pixels {
     allocation: Allocation,
@@ -59,9 +64,32 @@ impl Pixels {
 
     /// Pixels in the memory of the system, drawn by the processor.
     pub fn drawn(paging: &PagingQueue, pixels: &[u32]) -> Result<Self> {
+        Self::with(
+            paging,
+            pixels,
+            paging
+                .device()
+                .new_resource()
+                .linear(in_pages(bytes_of(pixels))),
+        )
+    }
+
+    /// The same in the memory of the GPU.
+    pub fn drawn_locally(paging: &PagingQueue, pixels: &[u32]) -> Result<Self> {
+        Self::with(
+            paging,
+            pixels,
+            paging
+                .device()
+                .new_resource()
+                .local(in_pages(bytes_of(pixels))),
+        )
+    }
+
+    fn with(paging: &PagingQueue, pixels: &[u32], resource: ResourceBuilder<'_>) -> Result<Self> {
         let bytes: Vec<u8> = pixels.iter().flat_map(|one| one.to_le_bytes()).collect();
         let size = in_pages(bytes.len() as u64);
-        let allocation = paging.device().new_resource().linear(size).create_one()?;
+        let allocation = resource.create_one()?;
         allocation.lock_write()?.write(0, &bytes);
         let address = map(paging, &allocation, size)?;
         Ok(Self {

@@ -26,11 +26,7 @@ const RING: u64 = 128 << 10;
 pub fn run(folder: &Path) -> Result {
     let link = Link::to_parent()?;
     let dxg = Dxg::open()?;
-    let adapters = dxg.adapters()?;
-    let device = adapters
-        .first()
-        .ok_or("there is no adapter")?
-        .create_device()?;
+    let device = crate::adapter(&dxg)?.create_device()?;
     let paging = device.create_paging_queue()?;
 
     let places = device.open_share(link.expect_fd(Kind::Texture)?)?.resource;

@@ -8,18 +8,20 @@
 //!
 //! This process paints, and starts the one that keeps the frames, which writes a picture into
 //! FOLDER. Each fills the ring of a queue and rings a doorbell, once. STRIP is the number of a
-//! strip that is not painted, to show that the demo would notice.
+//! strip that is not painted, to show that the demo would notice. DEMO_ADAPTER is the LUID of the
+//! adapter, whose local memory may have room for one of the processes only; else it is the first.
 
 mod keeper;
 mod painter;
 mod plan;
 mod ring;
+mod turns;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use demo::{alive, Result};
-use opendxg::{EventFd, NativeFence};
+use opendxg::{Adapter, Dxg, EventFd, Luid, NativeFence};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -45,6 +47,17 @@ fn run(args: &[String], is_keeper: bool) -> Result {
         None => painter::run(folder, None),
         Some(strip) => painter::run(folder, Some(strip.parse()?)),
     }
+}
+
+/// The adapter that both use.
+fn adapter(dxg: &Dxg) -> Result<Adapter> {
+    let wanted: Option<Luid> = match std::env::var("DEMO_ADAPTER") {
+        Ok(luid) => Some(luid.parse()?),
+        Err(_) => None,
+    };
+    let mut adapters = dxg.adapters()?.into_iter();
+    let found = adapters.find(|one| wanted.is_none_or(|luid| one.luid() == luid));
+    Ok(found.ok_or("there is no such adapter")?)
 }
 
 /// Sleeps until a fence has reached a value.

@@ -16,6 +16,7 @@ use opendxg_cli::debugfs;
 
 use crate::plan::{frames, Strip, PAINTS, PLACES, STRIPS, STRIP_BYTES};
 use crate::ring::{self, Ring};
+use crate::turns::Turns;
 
 /// Bytes of the ring: more than all packets.
 const RING: u64 = 64 << 10;
@@ -23,12 +24,11 @@ const RING: u64 = 64 << 10;
 /// The whole process. The strip with the number `spoil` is not painted.
 pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
     heading(
-        "6. Two processes ring a doorbell, once each. Native fences hold their engines together, \
-         and the kernel has no part in it.",
+        "6. Two processes ring a doorbell, once each. Native fences hold their engines together. \
+         Local memory has room for one of them at a time.",
     );
     let dxg = Dxg::open()?;
-    let adapters = dxg.adapters()?;
-    let adapter = adapters.first().ok_or("there is no adapter")?;
+    let adapter = crate::adapter(&dxg)?;
     let device = adapter.create_device()?;
     let paging = device.create_paging_queue()?;
 
@@ -36,7 +36,7 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
     let places = device.new_resource().local(bytes).nt_shared().create()?;
     let place = places.allocations().first().ok_or("an empty resource")?;
     let address = memory::map(&paging, place, bytes)?;
-    let source = Pixels::drawn(&paging, &frames())?;
+    let source = Pixels::drawn_locally(&paging, &frames())?;
     let painted = device.create_shareable_native_fence(0)?;
     let kept = device.create_shareable_native_fence(0)?;
 
@@ -87,6 +87,20 @@ pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
             if raised > 2 {
                 return Err(format!("{raised} interrupts for two processes that wait").into());
             }
+        }
+    }
+    if let Some(turns) = Turns::read(adapter.luid()) {
+        println!(
+            "  {:<44}{:>8}",
+            "times one made room for the other", turns.suspensions
+        );
+        println!(
+            "  {:<44}{:>8}",
+            "KiB that left local memory or came back",
+            turns.bytes >> 10
+        );
+        if turns.suspensions == 0 {
+            return Err("local memory has room for both".into());
         }
     }
     for (name, count) in [("painter", woken), ("keeper", woken_keeper)] {
