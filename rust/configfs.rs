@@ -30,6 +30,7 @@ use crate::{
         NativeInterruptMode,
         SaveAreas,
         SoftKmd,
+        TableMemory,
         TableUpdates, //
     },
     sys::{
@@ -162,6 +163,7 @@ impl GroupOperations for Root {
                 save_areas: 28,
                 page_table_updates: 29,
                 paging_log: 30,
+                page_table_memory: 31,
             ],
         };
 
@@ -781,6 +783,24 @@ impl AttributeOperations<29> for SoftAdapter {
         let updates = written(page, TableUpdates::named)?;
 
         this.configure(|config| config.table_updates = updates)
+    }
+}
+
+/// `page_table_memory`: where page tables are (MEM-53).
+#[vtable]
+impl AttributeOperations<31> for SoftAdapter {
+    type Data = Self;
+
+    fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
+        let name = this.state.lock().config.tables.name();
+
+        show(page, fmt!("{name}\n"))
+    }
+
+    fn store(this: &Self, page: &[u8]) -> Result {
+        let tables = written(page, TableMemory::named)?;
+
+        this.configure(|config| config.tables = tables)
     }
 }
 

@@ -268,6 +268,8 @@ pub struct PageTableLevel {
     pub table_bytes: u32,
     /// `PageTableSegmentId`: where tables of clients are; 0 is system memory.
     pub segment: u32,
+    /// `PagingProcessPageTableSegmentId`: where those of the paging process are.
+    pub paging_process_segment: u32,
 }
 
 /// `DXGK_ENGINE_TYPE`.

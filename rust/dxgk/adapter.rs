@@ -388,6 +388,7 @@ impl Adapter {
             };
             let on = OnAdapter {
                 addresses: memory.addresses,
+                segments: &memory.segments,
                 gpu_mmu: &caps.gpu_mmu,
                 contexts: &contexts,
                 rotation: &memory.rotation,
@@ -744,6 +745,7 @@ impl Adapter {
     pub(in crate::dxgk) fn to_space(&self) -> OnAdapter<'_> {
         OnAdapter {
             addresses: self.memory.addresses,
+            segments: &self.memory.segments,
             gpu_mmu: &self.caps.gpu_mmu,
             contexts: &self.contexts,
             rotation: &self.memory.rotation,

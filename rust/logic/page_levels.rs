@@ -10,7 +10,6 @@ use crate::ddi::{
         MAX_PAGE_TABLE_LEVELS, //
     },
     paging::PageSize,
-    segments::SYSTEM_MEMORY, //
 };
 
 /// Bits of an address in a page.
@@ -29,8 +28,7 @@ pub struct Levels {
 
 impl Levels {
     /// What the caps say; `None` if it makes no sense (MEM-51), so that the adapter does not start.
-    /// Tables are in system memory, where they are not larger than a page. Nothing updates them by
-    /// physical addresses.
+    /// No table is larger than a page. Nothing updates them by physical addresses.
     pub fn new(caps: &GpuMmuCaps) -> Option<Self> {
         let count = caps.page_table_levels;
         // CAST: 32 bits fit a usize.
@@ -44,8 +42,7 @@ impl Levels {
             let entries = 1u32.checked_shl(level.index_bits)?;
 
             // An entry has 4 bytes at least.
-            if level.segment != SYSTEM_MEMORY
-                || !(1..=MAX_INDEX_BITS).contains(&level.index_bits)
+            if !(1..=MAX_INDEX_BITS).contains(&level.index_bits)
                 || !(entries.checked_mul(4)?..=1 << PAGE_BITS).contains(&level.table_bytes)
             {
                 return None;

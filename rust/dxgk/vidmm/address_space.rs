@@ -38,8 +38,10 @@ use super::{
         Seated, //
     },
     seat::Seat,
+    segment::Segment,
     shows_fences::ShowsFences,
-    table_changes::TableWriter, //
+    table_changes::TableWriter,
+    table_page::TableSites, //
 };
 use crate::{
     ddi::{
@@ -111,7 +113,9 @@ mod walk;
 pub(in crate::dxgk) struct OnAdapter<'a> {
     /// How addresses are divided; `None` if there are none.
     pub(in crate::dxgk) addresses: Option<(Levels, Division)>,
-    /// How page tables are written.
+    /// What has memory of its own.
+    pub(in crate::dxgk) segments: &'a [Arc<Segment>],
+    /// How page tables are written, and where they are.
     pub(in crate::dxgk) gpu_mmu: &'a GpuMmuCaps,
     /// All contexts.
     pub(in crate::dxgk) contexts: &'a Arc<AllContexts>,
@@ -235,7 +239,8 @@ impl AddressSpace {
     ) -> DxgResult<Arc<Self>> {
         let rules = Rules::new(on.gpu_mmu);
         let node = on.node.clone();
-        let (tables, contexts) = PageTables::new(levels, rules, kmd, node, holder, log)?;
+        let sites = TableSites::new(on.gpu_mmu, on.segments, is_paging);
+        let (tables, contexts) = PageTables::new(levels, rules, kmd, node, sites, (holder, log))?;
         let joined = on.contexts.join(&contexts)?;
         let seated = on.rotation.join(&contexts)?;
         // A batch is made for one space, and shown in the other.

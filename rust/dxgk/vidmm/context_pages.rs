@@ -71,7 +71,7 @@ impl ContextPages {
         let count = count.next_multiple_of(whole.max(1));
 
         loop {
-            match segment.take(count, layout, log) {
+            match segment.take(count, layout, Some(log)) {
                 Ok(pages) => {
                     pages.clear(0..count).map_err(DxgError::from_errno)?;
                     return Ok(Some(Self {

@@ -160,7 +160,7 @@ impl LocalPage {
             contiguous: false,
             alignment: PAGE,
         };
-        let pages = match segment.take(1, layout, log) {
+        let pages = match segment.take(1, layout, Some(log)) {
             Err(error) if error == ENOSPC => return Ok(None),
             pages => pages.map_err(DxgError::from_errno)?,
         };

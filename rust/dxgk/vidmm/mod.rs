@@ -70,6 +70,7 @@ mod shows_fences;
 pub(crate) mod shrinker;
 pub(crate) mod site;
 pub(in crate::dxgk) mod table_changes;
+mod table_page;
 pub(crate) mod taken;
 mod tests;
 mod undo;

@@ -22,6 +22,10 @@ use super::{
         TableChanges,
         TableWriter,
         UPDATES, //
+    },
+    table_page::{
+        TablePage,
+        TableSites, //
     }, //
 };
 use crate::{
@@ -66,10 +70,7 @@ use crate::{
     platform::load_acquire,
     sys::{
         alloc::tree_node,
-        mem::{
-            shmem::Payer,
-            value_page::ValuePage, //
-        },
+        mem::shmem::Payer,
         task::sleep,
         work, //
     }, //
@@ -102,7 +103,7 @@ impl Drop for Paid {
 
 /// One page table of any level, and how much of it is used.
 struct Table {
-    page: ValuePage,
+    page: TablePage,
     used: u64,
     /// Of its entries, if it is one of level 0.
     page_size: PageSize,
@@ -118,6 +119,8 @@ struct Store {
     node: Option<Arc<dyn TableWriter>>,
     /// What it is to write.
     changes: TableChanges,
+    /// Where they are to be.
+    sites: TableSites,
     root: Key,
     holder: Arc<Holder>,
     /// `None` only while the first table is made.
@@ -155,12 +158,12 @@ impl Store {
 
     /// Where a table is, if it is there.
     fn table_at(&self, key: Key) -> Option<TableAt> {
-        let table = self.tables.get(&key)?;
+        let (segment, offset) = self.tables.get(&key)?.page.place();
 
         Some(TableAt {
             key,
-            segment: SYSTEM_MEMORY,
-            offset: table.page.physical(),
+            segment,
+            offset,
         })
     }
 
@@ -248,18 +251,25 @@ impl Store {
         // One after the other, so that a long list is not dropped by a deep recursion.
         while let Some(mut table) = dead {
             dead = table.next.take();
+
+            let (segment, offset) = table.page.place();
+
             self.write(|| Action {
                 kind: Kind::PtFree,
-                offset: table.page.physical(),
+                segment,
+                offset,
                 ..Action::default()
             });
         }
     }
 
     fn root_at(&self, key: Key, entries: u32) -> RootPageTable {
+        let root = self.tables.get(&key).map(|root| root.page.place());
+        let (segment, address) = root.unwrap_or((SYSTEM_MEMORY, 0));
+
         RootPageTable {
-            segment: SYSTEM_MEMORY,
-            address: self.tables.get(&key).map_or(0, |root| root.page.physical()),
+            segment,
+            address,
             entries,
         }
     }
@@ -312,13 +322,13 @@ impl Tables for Store {
     fn make(&mut self, key: Key) -> DxgResult {
         let paid = Paid::new(&self.holder)?;
         let table = Table {
-            page: ValuePage::new()?,
+            page: self.sites.take(key.level)?,
             used: 0,
             page_size: PageSize::Kib4,
             next: None,
             _paid: paid,
         };
-        let offset = table.page.physical();
+        let (segment, offset) = table.page.place();
         let node = tree_node(key, KBox::new(table, GFP_KERNEL_ACCOUNT)?)?;
 
         // There is no such table.
@@ -329,7 +339,7 @@ impl Tables for Store {
             kind: Kind::PtCreate,
             level: key.level,
             start: key.number,
-            segment: SYSTEM_MEMORY,
+            segment,
             offset,
             ..Action::default()
         });
@@ -364,9 +374,11 @@ impl Tables for Store {
         self.tables
             .get(&key)
             .map_or(PageTableEntry::Invalid, |table| {
+                let (segment, address) = table.page.place();
+
                 PageTableEntry::Page(PageEntry {
-                    segment: SYSTEM_MEMORY,
-                    address: table.page.physical(),
+                    segment,
+                    address,
                     page_size: table.page_size,
                     read_only: false,
                     no_execute: false,
@@ -396,7 +408,7 @@ impl Tables for Store {
     fn root_entries(&self, least: u32) -> DxgResult<u32> {
         let (entries, bytes) = self.kmd.root_page_table_size(&Passive::here(), least)?;
 
-        // A table in system memory is not larger than a page (MEM-51).
+        // No table is larger than a page.
         if u64::from(bytes) > PAGE {
             return Err(Status::NO_MEMORY.into());
         }
@@ -463,13 +475,14 @@ impl PageTables {
         rules: Rules,
         kmd: Arc<object::Process>,
         node: Option<Arc<dyn TableWriter>>,
-        holder: Arc<Holder>,
-        log: LogAbout,
+        sites: TableSites,
+        (holder, log): (Arc<Holder>, LogAbout),
     ) -> DxgResult<(Self, Arc<Contexts>)> {
         let mut store = Store {
             kmd,
             node,
             changes: TableChanges::default(),
+            sites,
             root: Key {
                 level: levels.root(),
                 number: 0,

@@ -744,7 +744,7 @@ impl AllocationMemory {
         if let (Some(segment), true, None) = (&site.segment, storage.may_move(), &pinned) {
             if local.is_none() {
                 let taken = segment
-                    .take(storage.count(), site.layout, &self.mover.log)
+                    .take(storage.count(), site.layout, Some(&self.mover.log))
                     .map_err(|error| {
                         let available = segment.available();
 

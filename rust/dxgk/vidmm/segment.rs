@@ -38,7 +38,8 @@ use crate::{
         segments::{
             self,
             SegmentDescriptor,
-            SegmentKind, //
+            SegmentKind,
+            SYSTEM_MEMORY, //
         },
         types::{
             KmdError,
@@ -153,14 +154,14 @@ impl Segment {
     }
 
     /// Takes so many pages, whose bytes may be those of an earlier owner: ENOSPC if there are not
-    /// as many, or not so.
+    /// as many, or not so. `log` says what becomes of them, unless somebody else does.
     ///
     /// Context: may sleep.
     pub(super) fn take(
         self: &Arc<Self>,
         count: usize,
         layout: Layout,
-        log: &LogAbout,
+        log: Option<&LogAbout>,
     ) -> Result<Arc<LocalPages>> {
         // CAST: a usize fits 64 bits.
         let size = count.checked_mul(PAGE_SIZE).ok_or(ENOSPC)? as u64;
@@ -194,7 +195,7 @@ impl Segment {
                 count,
                 extents,
                 segment: self.clone(),
-                log: log.clone(),
+                log: log.cloned(),
                 _blocks: blocks,
             },
             GFP_KERNEL_ACCOUNT,
@@ -219,17 +220,20 @@ pub(super) struct LocalPages {
     /// In the order of the pages.
     extents: KVVec<Extent>,
     segment: Arc<Segment>,
-    log: LogAbout,
+    log: Option<LogAbout>,
     _blocks: Blocks,
 }
 
 impl LocalPages {
     /// Says of each extent what has become of it.
     fn record(&self, kind: Kind) {
+        let Some(log) = &self.log else {
+            return;
+        };
         let ends = self.extents.iter().skip(1).map(|next| next.first);
 
         for (extent, end) in self.extents.iter().zip(Iterator::chain(ends, [self.count])) {
-            self.log.write(|| Action {
+            log.write(|| Action {
                 kind,
                 // CAST: a usize fits 64 bits, and so do bytes of a segment.
                 start: extent.first as u64,
@@ -284,14 +288,16 @@ impl LocalPages {
                 work::breathe();
             }
         }
-        self.log.write(|| Action {
-            kind: Kind::Fill,
-            // CAST: a usize fits 64 bits.
-            start: pages.start as u64,
-            count: pages.len() as u64,
-            segment: self.segment.id,
-            ..Action::default()
-        });
+        if let Some(log) = &self.log {
+            log.write(|| Action {
+                kind: Kind::Fill,
+                // CAST: a usize fits 64 bits.
+                start: pages.start as u64,
+                count: pages.len() as u64,
+                segment: self.segment.id,
+                ..Action::default()
+            });
+        }
         Ok(())
     }
 }
@@ -400,6 +406,20 @@ impl AdapterMemory {
                 own.push(segment, GFP_KERNEL)
                     .map_err(|_| KmdError::NoMemory)?;
             }
+        }
+
+        // A table is a page.
+        let may_have_tables = |id| {
+            let found = own.iter().find(|segment| segment.id == id);
+
+            id == SYSTEM_MEMORY || found.is_some_and(|found| found.page_size == PageSize::Kib4)
+        };
+        let mut wanted = caps.gpu_mmu.levels.iter();
+
+        if !wanted.all(|level| {
+            may_have_tables(level.segment) && may_have_tables(level.paging_process_segment)
+        }) {
+            return Err(KmdError::InvalidParameter);
         }
 
         let notices = Notices::new().map_err(|_| KmdError::NoMemory)?;

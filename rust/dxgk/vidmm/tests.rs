@@ -245,15 +245,19 @@ mod tests {
     fn mem_51_bad_levels_are_refused_at_start() -> Result {
         type Change = fn(&mut DriverCaps);
 
-        let cases: [(Change, bool); 10] = [
+        let cases: [(Change, bool); 11] = [
             (|_| (), true),
             (|caps| caps.gpu_mmu.page_table_levels = 1, false),
             (|caps| caps.gpu_mmu.page_table_levels = 7, false),
             (|caps| caps.gpu_mmu.levels[2].index_bits = 0, false),
             (|caps| caps.gpu_mmu.levels[0].table_bytes = 8192, false),
             (|caps| caps.gpu_mmu.address_bits = 20, false),
-            // The processor finds no tables in a segment.
-            (|caps| caps.gpu_mmu.levels[1].segment = 1, false),
+            // There is no such segment.
+            (|caps| caps.gpu_mmu.levels[1].segment = 9, false),
+            (
+                |caps| caps.gpu_mmu.levels[1].paging_process_segment = 9,
+                false,
+            ),
             (
                 |caps| caps.gpu_mmu.page_table_update_mode = PageTableUpdateMode::GpuVirtual,
                 false,

@@ -149,6 +149,7 @@ const LEVEL: PageTableLevel = PageTableLevel {
     index_bits: 7,
     table_bytes: 1024,
     segment: SYSTEM_MEMORY,
+    paging_process_segment: SYSTEM_MEMORY,
 };
 
 /// Roots have one size.

@@ -288,6 +288,7 @@ impl Mmu {
             // CAST: a page.
             table_bytes: profile.table_bytes() as u32,
             segment: SYSTEM_MEMORY,
+            paging_process_segment: SYSTEM_MEMORY,
         };
 
         *caps = GpuMmuCaps {

@@ -53,6 +53,8 @@ pub struct Config {
     pub fence_doorbells: bool,
     /// Who updates page tables.
     pub table_updates: TableUpdates,
+    /// Where they are.
+    pub tables: TableMemory,
     /// What contexts are saved to, if it keeps that in memory of their own (MEM-82).
     pub save_areas: SaveAreas,
 }
@@ -89,6 +91,30 @@ impl TableUpdates {
             Self::Processor => PageTableUpdateMode::CpuVirtual,
             Self::PagingNode => PageTableUpdateMode::GpuVirtual,
         }
+    }
+}
+
+/// Where page tables are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TableMemory {
+    /// In system memory.
+    #[default]
+    System,
+    /// In local memory, as long as that has room.
+    Local,
+}
+
+impl TableMemory {
+    const ALL: [(Self, &'static str); 2] = [(Self::System, "system"), (Self::Local, "local")];
+
+    /// The one that `page_table_memory` in configfs names.
+    pub fn named(name: &str) -> Option<Self> {
+        named(&Self::ALL, name)
+    }
+
+    /// As `page_table_memory` in configfs has it.
+    pub fn name(self) -> &'static str {
+        name_of(&Self::ALL, self)
     }
 }
 

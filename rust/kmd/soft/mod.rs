@@ -161,6 +161,7 @@ pub use config::{
     MonitoredValues,
     NativeInterruptMode,
     SaveAreas,
+    TableMemory,
     TableUpdates, //
 };
 use recovery::Updates;
@@ -224,6 +225,7 @@ impl Config {
             && (8..=4096).contains(&self.fence_stride)
             && (self.save_areas == SaveAreas::None || self.has_paging_node())
             && (self.table_updates == TableUpdates::Processor || self.has_paging_node())
+            && (self.tables == TableMemory::System || self.has_room_for_tables())
             && identity::is_wddm_version(self.wddm_version)
             // The CMP does not know which queue it interrupts for.
             && !(self.monitored_values == MonitoredValues::Shadow
@@ -232,6 +234,11 @@ impl Config {
 }
 
 impl Config {
+    /// Whether local memory has pages of the size of a table.
+    fn has_room_for_tables(&self) -> bool {
+        self.local_memory != 0 && !self.use_64kb_pages
+    }
+
     /// Whether a node fills and moves memory. Without memory of its own there is nothing to fill or
     /// to move.
     fn has_paging_node(&self) -> bool {
@@ -265,6 +272,7 @@ impl Default for Config {
             fence_doorbells: false,
             save_areas: SaveAreas::default(),
             table_updates: TableUpdates::default(),
+            tables: TableMemory::default(),
         }
     }
 }

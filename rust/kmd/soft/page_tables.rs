@@ -5,7 +5,8 @@
 use super::{
     config::{
         AdapterProfile,
-        Config, //
+        Config,
+        TableMemory, //
     },
     memory::SegmentIds, //
 };
@@ -51,11 +52,18 @@ pub(super) const fn format(profile: AdapterProfile) -> Profile {
 /// What clients and the OS part know of it.
 pub(super) fn mmu_caps(config: &Config) -> GpuMmuCaps {
     let format = format(config.profile);
+    let segment = match config.tables {
+        TableMemory::System => SYSTEM_MEMORY,
+        TableMemory::Local => SegmentIds::new(config.local_memory != 0)
+            .local
+            .unwrap_or(SYSTEM_MEMORY),
+    };
     let level = PageTableLevel {
         index_bits: format.index_bits.into(),
         // CAST: a page.
         table_bytes: format.table_bytes() as u32,
-        segment: SYSTEM_MEMORY,
+        segment,
+        paging_process_segment: segment,
     };
 
     GpuMmuCaps {

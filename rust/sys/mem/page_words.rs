@@ -6,7 +6,10 @@ use super::{
     pages::PageSource,
     value_page::WORDS, //
 };
-use core::ptr::NonNull;
+use core::{
+    ptr::NonNull,
+    slice, //
+};
 use kernel::{
     prelude::*,
     sync::{
@@ -50,6 +53,13 @@ impl<K: PageSource> PageWords<K> {
         // SAFETY: By the type invariant the word lies in the page and lives as long as `self`, and
         // all accesses to it are single 64-bit accesses.
         unsafe { Atomic::from_ptr(self.words.as_ptr().add(index % WORDS)) }
+    }
+
+    /// All words.
+    pub(crate) fn words(&self) -> &[Atomic<u64>] {
+        // SAFETY: By the type invariant these words lie in the page and live as long as `self`, and
+        // all accesses to them are single 64-bit accesses. An atomic has the layout of its word.
+        unsafe { slice::from_raw_parts(self.words.as_ptr().cast::<Atomic<u64>>(), WORDS) }
     }
 
     /// What keeps the page.

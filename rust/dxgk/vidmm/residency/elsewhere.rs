@@ -117,7 +117,7 @@ impl AllocationMemory {
         let place = Place::Segment(old.segment());
         let others = turn.site.segment.as_ref().and_then(|segment| {
             segment
-                .take(storage.count(), turn.site.layout, &self.mover.log)
+                .take(storage.count(), turn.site.layout, Some(&self.mover.log))
                 .ok()
         });
         let moved = match &others {

@@ -244,7 +244,7 @@ fn facts() -> Vec<Fact<DriverCaps>> {
 }
 
 /// Facts that other calls than QueryAdapterInfo are about.
-const ELSEWHERE: [&str; 16] = [
+const ELSEWHERE: [&str; 17] = [
     "paging_node",
     "swizzling_ranges",
     "native_gpu_fence",
@@ -261,11 +261,12 @@ const ELSEWHERE: [&str; 16] = [
     "gpu_mmu.levels.index_bits",
     "gpu_mmu.levels.table_bytes",
     "gpu_mmu.levels.segment",
+    "gpu_mmu.levels.paging_process_segment",
 ];
 
 /// Facts that both have in common: the OS part accepts nothing else yet, or they are off unless a
 /// test asks the double for them.
-const ALIKE: [&str; 9] = [
+const ALIKE: [&str; 10] = [
     "no_64_bit_atomics",
     "swizzling_ranges",
     "optimized_native_fence_interrupt",
@@ -275,6 +276,7 @@ const ALIKE: [&str; 9] = [
     "gpu_mmu.explicit_page_table_invalidation",
     "gpu_mmu.leaf_table_bytes_64kb",
     "gpu_mmu.levels.segment",
+    "gpu_mmu.levels.paging_process_segment",
 ];
 
 /// Every fact about a node.

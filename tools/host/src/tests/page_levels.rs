@@ -20,6 +20,7 @@ pub(super) fn caps(bits: &[u32], table_bytes: u32) -> GpuMmuCaps {
             index_bits: *bits,
             table_bytes,
             segment: 0,
+            paging_process_segment: 0,
         };
     }
     caps
@@ -53,11 +54,6 @@ fn mem_51_what_is_refused() {
                 ..caps(&[9, 9], 4096)
             },
         ),
-        ("tables in a segment", {
-            let mut caps = caps(&[9, 9], 4096);
-            caps.levels[1].segment = 1;
-            caps
-        }),
         (
             "updates by an engine",
             GpuMmuCaps {

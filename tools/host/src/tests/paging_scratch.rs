@@ -127,6 +127,7 @@ fn levels(bits: &[u32]) -> Levels {
             index_bits: *bits,
             table_bytes: 4096,
             segment: 0,
+            paging_process_segment: 0,
         };
     }
     Levels::new(&caps).unwrap()

@@ -21,24 +21,29 @@ const INITIAL_UPDATE: u64 = 1;
 const REPEAT: u64 = 4;
 
 pub(crate) fn tests(suite: Suite) -> Suite {
-    ["cpu_virtual", "gpu_virtual"]
-        .into_iter()
-        .fold(suite, |suite, updates| {
-            suite.test(
-                format!(
-                    "MEM-54 MEM-55 MEM-59 MEM-76 a new root is whole before contexts have it, \
-                 the old goes behind them, {updates}"
-                ),
-                move || grows(updates),
-            )
-        })
+    [
+        ("cpu_virtual", "system"),
+        ("cpu_virtual", "local"),
+        ("gpu_virtual", "local"),
+    ]
+    .into_iter()
+    .fold(suite, |suite, (updates, tables)| {
+        suite.test(
+            format!(
+                "MEM-54 MEM-55 MEM-59 MEM-76 a new root is whole before contexts have it, \
+                 the old goes behind them, {updates}, {tables} memory"
+            ),
+            move || grows(updates, tables),
+        )
+    })
 }
 
 /// An adapter with page tables of two levels. Skips the test if they do not reach all memory.
-pub(crate) fn adapter(updates: &str) -> TestResult<SoftAdapter> {
+pub(crate) fn adapter(updates: &str, tables: &str) -> TestResult<SoftAdapter> {
     let soft = SoftAdapter::new("paging-root")?;
     soft.set("profile", "doc2")?;
     soft.set("page_table_updates", updates)?;
+    soft.set("page_table_memory", tables)?;
     match soft.set("enabled", "1") {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::OPNOTSUPP) => {
             skip!("system memory ends above 4 GiB")
@@ -57,8 +62,8 @@ fn only(records: &[Record], what: &str) -> TestResult<usize> {
     Ok(found[0])
 }
 
-fn grows(updates: &str) -> TestResult {
-    let soft = adapter(updates)?;
+fn grows(updates: &str, tables: &str) -> TestResult {
+    let soft = adapter(updates, tables)?;
     let device = soft.device()?;
     let gpu = Gpu::on(&device, 0)?;
     let other = Gpu::on(&device, 1)?;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use opendxg::pm4::Pm4;
 use opendxg::{GpuMap, ResidentFlags};
 use selftests::gpu::{reaches, Gpu, PAGE, READ_WRITE};
 use selftests::soft_adapter::SoftAdapter;
@@ -12,6 +13,7 @@ use selftests::{ensure, ensure_eq, skip, Suite, TestResult};
 use crate::t_paging::engine::{come, local, reads, write, FILL, SUBMIT};
 use crate::t_paging::log::{names, Log, Record};
 use crate::t_paging::root;
+use crate::t_paging::switches::leave_room;
 use crate::t_paging::traces::{FLUSH, TRANSFER, UPDATE, VALID};
 
 const ALLOC: &str = "VA_ALLOC";
@@ -23,6 +25,8 @@ const INITIAL_UPDATE: u64 = 1;
 const REPEAT: u64 = 4;
 /// What a table of level 0 of four levels stands for.
 const TABLE: u64 = 2 << 20;
+/// The segment of local memory.
+const LOCAL: u64 = 1;
 /// Where the permanent part of the paging process begins, and ends.
 const PERMANENT: u64 = 960 << 20;
 const END: u64 = 1 << 30;
@@ -53,6 +57,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
                     move || client_process(profile),
                 )
         })
+        .test(
+            "MEM-53 tables are in system memory where a segment has no room",
+            no_room,
+        )
+        .test(
+            "MEM-51 tables in memory that the adapter does not have",
+            refusals,
+        )
         .test("MEM-65 MEM-74 MEM-80 the same without local memory", || {
             let soft = SoftAdapter::new("tables-uma")?;
             soft.set("local_memory", "0")?;
@@ -63,13 +75,14 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         })
 }
 
-/// An adapter of this profile, whose paging node writes page tables.
+/// An adapter of this profile, whose paging node writes page tables, which are in its local memory.
 fn adapter(profile: &str) -> TestResult<SoftAdapter> {
     if profile == "doc2" {
-        return root::adapter("gpu_virtual");
+        return root::adapter("gpu_virtual", "local");
     }
     let soft = SoftAdapter::new("paging-tables")?;
     soft.set("page_table_updates", "gpu_virtual")?;
+    soft.set("page_table_memory", "local")?;
     soft.set("enabled", "1")?;
     Ok(soft)
 }
@@ -130,6 +143,10 @@ fn maps(profile: &str) -> TestResult {
     let top = tables.iter().map(|one| one.get("level")).max();
     ensure_eq!(Some(tables[0].get("level")), top);
     ensure!(tables.iter().any(|one| one.get("level") == 0));
+    ensure!(
+        tables.iter().all(|one| one.get("segment") == LOCAL),
+        "{tables:?}"
+    );
     let process = tables[0].get("object");
     ensure!(process != 0 && tables.iter().all(|one| one.get("object") == process));
     // By entries of the paging process, which the node finds in the system page table.
@@ -185,7 +202,7 @@ fn maps(profile: &str) -> TestResult {
     ensure_eq!(freed.len(), tables.len());
     ensure!(trace.0.is_empty(), "{:?}", names(trace.0));
     // The engines find what it has written.
-    gpu.run(&opendxg::pm4::Pm4::new().write(range.address + PAGE, &[0x1234]))?;
+    gpu.run(&Pm4::new().write(range.address + PAGE, &[0x1234]))?;
     let at = PAGE as usize;
     ensure_eq!(
         allocation.lock()?.to_vec()[at..at + 4],
@@ -264,6 +281,7 @@ fn paging_process(profile: &str) -> TestResult {
     keys.sort_unstable();
     others.sort_unstable();
     ensure_eq!(keys, others);
+    ensure!(committed.iter().all(|one| one.get("segment") == LOCAL));
     let leaves = match profile {
         "doc2" => 256,
         _ => 512,
@@ -318,7 +336,7 @@ fn tables(soft: &SoftAdapter, bytes: u64) -> TestResult<BTreeMap<(u64, u64), Tab
                 .map(|(_, value)| number(value))
                 .collect::<TestResult<_>>()?;
             key = (fields[0], fields[1]);
-            ensure_eq!(fields[2], 0);
+            ensure_eq!(fields[2], LOCAL);
             let table = Table {
                 offset: fields[3],
                 ..Table::default()
@@ -349,9 +367,9 @@ fn number(text: &str) -> TestResult<u64> {
     Ok(number.map_err(|_| "no number")?)
 }
 
-/// Where an entry leads that is valid, in system memory, and to be written.
+/// Where an entry leads that is valid, in local memory, and to be written.
 fn leads_to(entry: u64) -> TestResult<u64> {
-    ensure_eq!(entry & 0x39, 1, "{entry:#x}");
+    ensure_eq!(entry & 0x39, 0x11, "{entry:#x}");
     Ok(entry & 0xf_ffff_ffff_f000)
 }
 
@@ -450,4 +468,47 @@ fn first_tables(soft: &SoftAdapter, by_node: bool) -> TestResult {
     ensure!(!names(&log.records(client)?).contains(&UPDATE));
     drop((log, allocations, queue, device));
     Ok(())
+}
+
+fn no_room() -> TestResult {
+    let soft = adapter("vram4")?;
+    let gpu = Gpu::on(&soft.device()?, 0)?;
+    let buffer = gpu.buffer(PAGE)?;
+    let log = Log::new(&gpu)?;
+    // New tables of each level but the root.
+    let map = |address: u64| -> TestResult<Vec<u64>> {
+        log.control("clear")?;
+        let request = GpuMap {
+            base: address,
+            pages: 1,
+            protection: READ_WRITE,
+            ..GpuMap::default()
+        };
+        let range = gpu.paging().map(Some(buffer.allocation()), &request)?;
+        reaches(gpu.paging().fence(), range.value)?;
+        gpu.run(&Pm4::new().write(range.address + 8, &[address as u32 >> 12]))?;
+        ensure_eq!(buffer.get32(8), address as u32 >> 12);
+        let made = log.records(|one| one.what == CREATE && one.get("process") != 0)?;
+        Ok(made.iter().map(|one| one.get("segment")).collect())
+    };
+    ensure_eq!(map(1 << 40)?, [LOCAL; 3]);
+    leave_room(&gpu, &log, 0)?;
+    ensure_eq!(map(2 << 40)?, [0; 3]);
+    log.control("segment 4294967295")?;
+    ensure_eq!(map(3 << 40)?, [LOCAL; 3]);
+    drop((log, buffer, gpu));
+    soft.remove()
+}
+
+fn refusals() -> TestResult {
+    let soft = SoftAdapter::new("tables-refused")?;
+    ensure!(soft.set("page_table_memory", "aperture").is_err());
+    soft.set("page_table_memory", "local")?;
+    // There has to be some, in pages of the size of a table.
+    ensure!(soft.set("local_memory", "0").is_err());
+    ensure!(soft.set("use_64kb_pages", "1").is_err());
+    soft.set("page_table_memory", "system")?;
+    soft.set("local_memory", "0")?;
+    ensure!(soft.set("page_table_memory", "local").is_err());
+    soft.remove()
 }
