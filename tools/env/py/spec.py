@@ -9,6 +9,7 @@ PREFIXES = ("FEN", "GPU", "CPU", "RES", "MEM")
 
 # The requirements that tests are known to show: `.ci/run` fails if one of them loses its last test.
 SHOWN = TOP / "tools/requirements.shown"
+EXCEPTIONS = TOP / "tools/requirements.exceptions"
 
 # A requirement stands in bold where it is stated, and only there.
 STATED = re.compile(rf"\*\*((?:{'|'.join(PREFIXES)})-\d+)\*\*")
@@ -26,6 +27,12 @@ def requirements():
     """All ids, in order."""
     texts = sorted((TOP / "Documentation/spec").glob("*.md"))
     return sorted({id for text in texts for id in STATED.findall(text.read_text())}, key=order)
+
+
+def exceptions():
+    """The requirements that are not shown as they are written, and why."""
+    lines = (line.partition("#")[0].strip() for line in EXCEPTIONS.read_text().splitlines())
+    return {id: reason for id, _, reason in (line.partition(" ") for line in lines if line)}
 
 
 def shown():

@@ -44,6 +44,13 @@ class Citations(unittest.TestCase):
         self.assertGreater(len(spec.shown()), 100)
         self.assertEqual(spec.shown() - set(spec.requirements()), set())
 
+    def test_what_is_not_shown_has_a_reason(self):
+        """Each requirement is shown, or is an exception."""
+        exceptions = spec.exceptions()
+        self.assertEqual(spec.shown() & set(exceptions), set())
+        self.assertEqual(spec.shown() | set(exceptions), set(spec.requirements()))
+        self.assertEqual([id for id, reason in exceptions.items() if len(reason) < 10], [])
+
     def test_titles_cite_the_specification(self):
         """No test has a number of anything but the specification in front of its title."""
         for path in sorted((spec.TOP / "tools").rglob("*")):
