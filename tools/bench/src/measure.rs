@@ -178,7 +178,7 @@ impl Runner {
             return false;
         };
         for participant in participants {
-            if wanted.wants(name, &participant.name) {
+            if wanted.wants(name, (&participant.name, participant.at)) {
                 trace::run(&mut *participant.subject);
             }
         }

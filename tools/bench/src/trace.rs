@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use crate::measure::Subject;
+use crate::report::compare::label;
 
 /// The machine logs while the operation is repeated: hundreds of times, or dozens if it is long.
 const LOGGED: Duration = Duration::from_secs(1);
@@ -22,7 +23,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// An operation as `GROUP/PARTICIPANT`. Without a participant it is our own.
+    /// An operation as `GROUP/PARTICIPANT`. Without a participant it is our own. A participant with
+    /// a parameter is the first one of its name, or that of the parameter: `PARTICIPANT at N`.
     pub fn new(call: &str) -> Self {
         let (group, participant) = call
             .split_once('/')
@@ -41,11 +43,13 @@ impl Trace {
     }
 
     /// Whether this participant is the one. Remembers it otherwise.
-    pub(crate) fn wants(&mut self, group: &str, participant: &str) -> bool {
-        let wanted = !self.found && group == self.group && participant == self.participant;
+    pub(crate) fn wants(&mut self, group: &str, participant: (&str, u64)) -> bool {
+        let label = label(participant);
+        let is_named = participant.0 == self.participant || label == self.participant;
+        let wanted = !self.found && group == self.group && is_named;
         self.found |= wanted;
         if !wanted {
-            self.others.push(format!("{group}/{participant}"));
+            self.others.push(format!("{group}/{label}"));
         }
         wanted
     }
@@ -122,4 +126,22 @@ fn once(subject: &mut dyn Subject) {
 
 fn read(path: &str) -> String {
     read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_participant_is_found_by_its_name_or_its_parameter() {
+        let mut first = Trace::new("g/move");
+        assert!(!first.wants("other", ("move", 1)));
+        assert!(first.wants("g", ("move", 1)));
+        assert!(!first.wants("g", ("move", 2)), "one is enough");
+        let mut second = Trace::new("g/move at 2");
+        assert!(!second.wants("g", ("move", 1)));
+        assert!(second.wants("g", ("move", 2)));
+        assert!(second.finish().is_ok());
+        assert!(Trace::new("g").finish().is_err());
+    }
 }
