@@ -30,25 +30,52 @@ impl Buffer {
         let bytes = bytes.next_multiple_of(PAGE);
         let resource = paging.device().new_resource().linear(bytes);
         let allocation = resource.create_one().expect("create an allocation");
-        let map = GpuMap {
-            pages: bytes / PAGE,
-            protection: GpuProtection::WRITE,
-            ..GpuMap::default()
-        };
-        let resident = paging.make_resident(&[&allocation], ResidentFlags::empty());
-        let resident = resident.and_then(opendxg::Resident::value);
-        let range = paging
-            .map(Some(&allocation), &map)
-            .expect("map for the GPU");
-        paging
-            .wait(resident.expect("make resident").max(range.value))
-            .expect("wait for the paging queue");
-        let address = range.address;
+        make_resident(paging, &allocation);
+        Self::map(paging, allocation, bytes)
+    }
+
+    /// An allocation of so many bytes, wherever it is.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be mapped for the GPU.
+    pub fn map(paging: &PagingQueue, allocation: Allocation, bytes: u64) -> Self {
+        let address = map(paging, &allocation, bytes / PAGE, 0);
         Self {
             allocation,
             address,
         }
     }
+}
+
+/// Maps pages of an allocation at this address, or at one that is picked for 0, and waits for it.
+///
+/// # Panics
+///
+/// If it cannot be mapped.
+pub fn map(paging: &PagingQueue, allocation: &Allocation, pages: u64, base: u64) -> u64 {
+    let map = GpuMap {
+        base,
+        pages,
+        protection: GpuProtection::WRITE,
+        ..GpuMap::default()
+    };
+    let range = paging.map(Some(allocation), &map).expect("map for the GPU");
+    let done = paging.wait(range.value);
+    done.expect("wait for the paging queue");
+    range.address
+}
+
+/// Makes an allocation resident, and waits for it.
+///
+/// # Panics
+///
+/// If it does not fit.
+pub fn make_resident(paging: &PagingQueue, allocation: &Allocation) {
+    let resident = paging.make_resident(&[allocation], ResidentFlags::empty());
+    let value = resident.and_then(opendxg::Resident::value);
+    let done = paging.wait(value.expect("make resident"));
+    done.expect("wait for the paging queue");
 }
 
 /// A command buffer.

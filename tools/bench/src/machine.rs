@@ -46,6 +46,24 @@ pub fn unpin() {
     let _ = sched_setaffinity(None, &all);
 }
 
+/// Has the calling thread run before all that have no real-time priority, or as they do.
+///
+/// # Panics
+///
+/// If it may not.
+pub fn go_first(first: bool) {
+    let policy = match first {
+        true => libc::SCHED_FIFO,
+        false => libc::SCHED_OTHER,
+    };
+    let param = libc::sched_param {
+        sched_priority: first.into(),
+    };
+    // SAFETY: A live struct.
+    let failed = unsafe { libc::sched_setscheduler(0, policy, &raw const param) };
+    assert_eq!(failed, 0, "set the policy of the scheduler");
+}
+
 /// Whether the clock passes equally in equal work, as one that counts instructions does: a loop
 /// takes as long nearly every time, to the nanosecond.
 pub fn clock_is_exact() -> bool {

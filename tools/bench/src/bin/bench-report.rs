@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Conditions are what `bench` cannot know, such as the version of QEMU; they go into the result
-//! as they are. Writes `results.json`, `table.txt`, `ratios.svg`, `waiters.svg` and
-//! `population.svg` into the folder.
+//! as they are. Writes `results.json`, `table.txt`, `ratios.svg` and the curves of some groups into
+//! the folder.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -49,12 +49,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     fs::write(folder.join("results.json"), json)?;
     fs::write(folder.join("table.txt"), &table)?;
     fs::write(folder.join("ratios.svg"), plot::ratios(&publication)?)?;
-    for (group, axis) in [
-        ("waiters", "W, others that wait"),
-        ("population", "N, unrelated objects"),
-    ] {
-        if let Some(picture) = plot::curves(&publication, group, axis) {
-            fs::write(folder.join(format!("{group}.svg")), picture?)?;
+    for curves in plot::Curves::ALL {
+        if let Some(picture) = curves.draw(&publication) {
+            fs::write(folder.join(format!("{}.svg", curves.group)), picture?)?;
         }
     }
     print!("{table}");

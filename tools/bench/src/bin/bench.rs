@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 use bench::measure::{Plan, Runner};
 use bench::result::{Report, Unit};
 use bench::subjects::{
-    beside, cpu_events, crowd, doorbells, event_loop, gpu, idle, interrupt_forms, lifecycle,
-    native_fences, objects, open, ping_pong, population, process, queued_wait, resets, satisfied,
-    signal, sync_files, waiters, wine, Bench,
+    addresses, beside, cpu_events, crowd, doorbells, event_loop, gpu, idle, interrupt_forms,
+    lifecycle, native_fences, objects, open, paging_fences, ping_pong, population, process,
+    queued_wait, resets, residency, satisfied, signal, sync_files, waiters, wine, working_set,
+    Bench,
 };
 use bench::trace::Trace;
 use bench::{machine, memory, peer};
@@ -99,8 +100,13 @@ impl Options {
         match (self.groups.as_slice(), self.unit) {
             ([], Unit::Nanoseconds) => true,
             ([], Unit::Instructions) => COUNTED.contains(&group),
-            (groups, _) => groups.iter().any(|name| name == group),
+            _ => self.names(group),
         }
+    }
+
+    /// Whether it was named. Some groups take too long for all others.
+    fn names(&self, group: &str) -> bool {
+        self.groups.iter().any(|name| name == group)
     }
 
     fn plan(&self, blocks: usize, operations: usize, seconds: u64) -> Plan {
@@ -119,6 +125,10 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if args.peek().is_some_and(|arg| arg == process::EXIT) {
+        return ExitCode::SUCCESS;
+    }
+    if args.next_if(|arg| arg == addresses::ARGUMENT).is_some() {
+        addresses::serve(args.next());
         return ExitCode::SUCCESS;
     }
     let options = match Options::parse(args) {
@@ -254,6 +264,24 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     }
     if wants("queues") {
         gpu::queues(runner, &bench, options.plan(16, 100, 30));
+    }
+    if wants(addresses::GROUP) {
+        addresses::measure(runner, &bench, options.plan(16, 200, 30));
+    }
+    if options.names(addresses::OF_OTHERS) {
+        addresses::of_others(runner, &bench, options.plan(8, 200, 30));
+    }
+    for group in [residency::BY_NODE, residency::BY_PROCESSOR] {
+        if wants(group) {
+            residency::measure(runner, &mut bench, group, options.plan(30, 4, 20));
+        }
+    }
+    if wants(paging_fences::GROUP) {
+        paging_fences::measure(runner, &bench, options.plan(30, 20, 10));
+    }
+    if wants(working_set::GROUP) {
+        let plan = options.plan(20, 8, 30);
+        counts.extend(working_set::measure(runner, &mut bench, plan));
     }
     if wants("idle") {
         counts.extend(idle::measure(&bench));

@@ -11,7 +11,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::compare::{Comparison, Verdict};
 use super::{cost, three_digits, Publication};
-use crate::result::{Group, Unit};
+use crate::result::{Group, Series, Unit};
+use crate::subjects::{addresses, working_set};
 
 const GREEN: RGBColor = RGBColor(0x2a, 0x7f, 0x3f);
 const RED: RGBColor = RGBColor(0xb3, 0x26, 0x1e);
@@ -46,7 +47,8 @@ pub fn ratios(publication: &Publication) -> Drawn {
         .iter()
         .map(|(row, _)| format!("{}: {} / {}", row.group, row.ours, row.theirs))
         .collect();
-    let axis = Decades::around(
+    let axis = Powers::around(
+        10.0,
         rows.iter()
             .flat_map(|(_, ratio)| [1.0, ratio.low, ratio.high]),
     );
@@ -119,22 +121,85 @@ pub fn ratios(publication: &Publication) -> Drawn {
     })
 }
 
-/// Cost of each operation of a group over its parameter, which `axis` explains; `None` if it was
-/// not measured.
-pub fn curves(publication: &Publication, group: &str, axis: &str) -> Option<Drawn> {
-    Some(draw_curves(
-        publication,
-        publication.measured.group(group)?,
-        axis,
-    ))
+/// A picture of what a group has measured, over its parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Curves {
+    /// The group.
+    pub group: &'static str,
+    /// What the parameter is.
+    pub axis: &'static str,
+    /// What each operation moves, if the picture shows how fast that is; else it shows costs. The
+    /// parameter of such a group is in percent.
+    pub moves: Option<u64>,
 }
 
-fn draw_curves(publication: &Publication, group: &Group, axis: &str) -> Drawn {
-    let across = Decades::around(group.series.iter().map(|one| one.at as f64));
-    let up = Decades::around(group.series.iter().map(|one| one.ns.median));
+impl Curves {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::of_costs("waiters", "W, others that wait"),
+        Self::of_costs("population", "N, unrelated objects"),
+        Self::of_costs(addresses::GROUP, "N, mappings of the process"),
+        Self {
+            group: working_set::GROUP,
+            axis: "working set, in units of local memory",
+            moves: Some(working_set::PIECE),
+        },
+    ];
+
+    const fn of_costs(group: &'static str, axis: &'static str) -> Self {
+        Self {
+            group,
+            axis,
+            moves: None,
+        }
+    }
+
+    /// The picture; `None` if nothing was measured.
+    pub fn draw(&self, publication: &Publication) -> Option<Drawn> {
+        Some(draw_curves(
+            publication,
+            publication.measured.group(self.group)?,
+            self,
+        ))
+    }
+
+    fn base(&self) -> f64 {
+        match self.moves {
+            Some(_) => 2.0,
+            None => 10.0,
+        }
+    }
+
+    fn x(&self, series: &Series) -> f64 {
+        match self.moves {
+            Some(_) => series.at as f64 / 100.0,
+            None => series.at as f64,
+        }
+    }
+
+    fn y(&self, series: &Series) -> f64 {
+        match self.moves {
+            // Bytes for each nanosecond are thousands of megabytes for each second.
+            Some(bytes) => bytes as f64 / series.ns.median * 1e3,
+            None => series.ns.median,
+        }
+    }
+
+    fn label(&self, unit: Unit, value: f64) -> String {
+        match (self.moves, unit) {
+            (None, _) => cost(unit, value),
+            (Some(_), Unit::Nanoseconds) => format!("{value} MB/s"),
+            (Some(_), Unit::Instructions) => format!("{value} bytes in 1000"),
+        }
+    }
+}
+
+fn draw_curves(publication: &Publication, group: &Group, curves: &Curves) -> Drawn {
+    let across = Powers::around(curves.base(), group.series.iter().map(|one| curves.x(one)));
+    let up = Powers::around(curves.base(), group.series.iter().map(|one| curves.y(one)));
     let names = names(group);
     let unit = publication.measured.unit;
-    let left = width(up.ticks().map(|tick| cost(unit, tick))) + 30;
+    let left = width(up.ticks().map(|tick| curves.label(unit, tick))) + 30;
     let right = width(&names) + 16;
     let subtitle = subtitle(publication);
     let all = (left + 560 + right).max(width([&group.title, &subtitle]));
@@ -154,16 +219,16 @@ fn draw_curves(publication: &Publication, group: &Group, axis: &str) -> Drawn {
             .axis_style(GREY)
             .label_style(text(&BLACK))
             .axis_desc_style(text(&GREY))
-            .x_desc(axis)
+            .x_desc(curves.axis)
             .x_label_formatter(&|tick| format!("{tick}"))
-            .y_label_formatter(&|tick| cost(unit, *tick))
+            .y_label_formatter(&|tick| curves.label(unit, *tick))
             .draw()?;
         let colors = [GREY, BLUE, GREEN, RED, BROWN, VIOLET];
         let mut ends = Vec::new();
         for (name, color) in names.iter().zip(colors.into_iter().cycle()) {
             let points = group.series.iter().filter(|one| one.name == *name);
             let mut points: Vec<_> = points
-                .map(|one| (across.inside(one.at as f64), up.inside(one.ns.median)))
+                .map(|one| (across.inside(curves.x(one)), up.inside(curves.y(one))))
                 .collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             let line = LineSeries::new(points.iter().copied(), color.filled().stroke_width(2));
@@ -230,31 +295,42 @@ fn width(texts: impl IntoIterator<Item = impl AsRef<str>>) -> i32 {
     (lengths.max().unwrap_or(0) as f64 * TEXT / 1.24 * 0.6).ceil() as i32
 }
 
-/// A logarithmic axis over whole powers of ten.
-struct Decades(Range<i32>);
+/// A logarithmic axis over whole powers of a base.
+struct Powers {
+    base: f64,
+    range: Range<i32>,
+}
 
-impl Decades {
+impl Powers {
     /// Covers all positive values.
-    fn around(values: impl Iterator<Item = f64>) -> Self {
-        let logs = values.filter(|value| *value > 0.0).map(f64::log10);
+    fn around(base: f64, values: impl Iterator<Item = f64>) -> Self {
+        // Those of 2 and 10 are exact for their powers.
+        let log = |value: f64| match base {
+            2.0 => value.log2(),
+            _ => value.log10(),
+        };
+        let logs = values.filter(|value| *value > 0.0).map(log);
         let ends = logs.fold(None, |ends: Option<(f64, f64)>, log| {
             Some(ends.map_or((log, log), |(low, high)| (low.min(log), high.max(log))))
         });
         let (low, high) = ends.unwrap_or((0.0, 0.0));
         let low = low.floor() as i32;
-        Self(low..(high.ceil() as i32).max(low + 1))
+        Self {
+            base,
+            range: low..(high.ceil() as i32).max(low + 1),
+        }
     }
 
     fn low(&self) -> f64 {
-        10f64.powi(self.0.start)
+        self.base.powi(self.range.start)
     }
 
     fn high(&self) -> f64 {
-        10f64.powi(self.0.end)
+        self.base.powi(self.range.end)
     }
 
-    fn ticks(&self) -> impl Iterator<Item = f64> {
-        (self.0.start..=self.0.end).map(|power| 10f64.powi(power))
+    fn ticks(&self) -> impl Iterator<Item = f64> + '_ {
+        (self.range.start..=self.range.end).map(|power| self.base.powi(power))
     }
 
     /// The value, or the end of the axis that it lies beyond.
@@ -297,7 +373,7 @@ mod tests {
 
     use super::*;
     use crate::report::{compare, rows};
-    use crate::result::{Competitor, Machine, Report, Series, Summary};
+    use crate::result::{Competitor, Machine, Report, Summary};
 
     /// Each ratio that is reported, measured, with a spread that reaches far to both sides.
     fn everything() -> Publication {
@@ -416,24 +492,45 @@ mod tests {
     #[test]
     fn curves_name_every_participant_and_clip_none() {
         let publication = everything();
-        for group in ["waiters", "population"] {
-            let drawn = curves(&publication, group, "W, others that wait").expect("measured");
+        for curves in Curves::ALL {
+            let drawn = curves.draw(&publication).expect("measured");
             let texts = texts(&drawn.expect("a picture"));
-            for name in names(publication.measured.group(group).expect("measured")) {
+            for name in names(publication.measured.group(curves.group).expect("measured")) {
                 assert!(texts.iter().any(|text| text == name), "{name}");
             }
         }
-        assert!(curves(&publication, "no such group", "").is_none());
+        assert!(Curves::of_costs("no such group", "")
+            .draw(&publication)
+            .is_none());
     }
 
     #[test]
-    fn an_axis_covers_all_values_with_whole_decades() {
-        let axis = Decades::around([0.02, 0.0, 0.5, 1.0].into_iter());
+    fn a_picture_of_throughput_shows_bytes_by_time() {
+        let [.., curves] = Curves::ALL;
+        let series = Series {
+            name: String::new(),
+            at: 50,
+            operations: 1,
+            ns: Summary {
+                median: 262_144.0,
+                ..Summary::default()
+            },
+            blocks: Vec::new(),
+        };
+        assert_eq!((curves.x(&series), curves.y(&series)), (0.5, 1000.0));
+        assert_eq!(curves.label(Unit::Nanoseconds, 64.0), "64 MB/s");
+    }
+
+    #[test]
+    fn an_axis_covers_all_values_with_whole_powers() {
+        let axis = Powers::around(10.0, [0.02, 0.0, 0.5, 1.0].into_iter());
         assert_eq!(axis.ticks().collect::<Vec<_>>(), [0.01, 0.1, 1.0]);
         assert_eq!(axis.inside(0.0), 0.01);
         assert_eq!(axis.inside(7.0), 1.0);
-        let point = Decades::around([10.0].into_iter());
+        let point = Powers::around(10.0, [10.0].into_iter());
         assert_eq!(point.ticks().collect::<Vec<_>>(), [10.0, 100.0]);
+        let halves = Powers::around(2.0, [0.5, 4.0].into_iter());
+        assert_eq!(halves.ticks().collect::<Vec<_>>(), [0.5, 1.0, 2.0, 4.0]);
     }
 
     #[test]

@@ -9,9 +9,12 @@ use crate::subjects::interrupt_forms::{self, WOKEN};
 use crate::subjects::names::*;
 use crate::subjects::native_fences::{self, names_of_native::*};
 use crate::subjects::objects::operations::{self, *};
+use crate::subjects::paging_fences::{self, BEHIND, BY_WORKER, IN_THE_CALL, SINCE_RETURN};
 use crate::subjects::resets::{self, names_of_resets::*};
+use crate::subjects::residency::{self, EVICT, EVICT_CLEAN, MAKE, MAKE_ZEROS};
 use crate::subjects::wine::{self, names_of_requests::*};
-use crate::subjects::{beside, crowd, doorbells, gpu, population, waiters};
+use crate::subjects::working_set::{self, IN_TURN, MOSTLY_FEW};
+use crate::subjects::{addresses, beside, crowd, doorbells, gpu, population, waiters};
 
 /// A ratio to report.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +157,9 @@ const FIXED: &[Row] = &[
     row("queued-wait", RUNG_HOP, NATIVE_HOP, None, "the same on one adapter"),
     row(native_fences::LOGS, LOGGED, NATIVE, None, "an entry of 48 bytes and the header for each"),
     row(native_fences::WAKE, NATIVE, MONITORED, None, "the interrupt names the fence"),
+    row(paging_fences::GROUP, BY_WORKER, IN_THE_CALL, None, "a page more, so the worker does it and wakes the caller"),
+    row(paging_fences::GROUP, SINCE_RETURN, OPENDXG, None, "there and back, too: to the worker, which finishes 1025 pages"),
+    row(paging_fences::GROUP, BEHIND, OPENDXG, None, "the worker finishes those first"),
     row("process", BESIDE_OWNER, THREAD, Some(1.01), "who owns nothing pays nothing"),
     row("process", CHILD_OPENS, CHILD, None, "open, the process's objects, its end"),
     row("process", CHILD_OPENS, CHILD_OPENS_NTSYNC, None, ""),
@@ -180,6 +186,90 @@ const FIXED: &[Row] = &[
 
 /// How much more a flat cost may be at the far end.
 const FLAT: Option<f64> = Some(1.1);
+
+/// How much longer an eviction may take than a copy of as many bytes: 80 % of its bandwidth.
+const EVICTION: Option<f64> = Some(1.25);
+
+/// How much the logarithm grows, with two digits.
+fn growth(few: u64, many: u64) -> f64 {
+    let growth = (many as f64).log10() / (few as f64).log10();
+    (growth * 100.0).round() / 100.0
+}
+
+/// The ratios of the memory manager.
+fn memory_manager() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let row = |group, ours, theirs, target, note| Row {
+        group,
+        ours,
+        theirs,
+        unit: None,
+        target,
+        note,
+    };
+    let in_units = |row| Row {
+        unit: Some(NO_OP),
+        ..row
+    };
+    let [few, more @ ..] = addresses::OWN;
+    for name in [addresses::PICKED, addresses::AMONG, addresses::BEHIND] {
+        rows.extend(more.map(|many| {
+            in_units(row(
+                addresses::GROUP,
+                (name, many),
+                (name, few),
+                Some(growth(few, many)),
+                "not more than the logarithm grows, each in units of the no-op beside it",
+            ))
+        }));
+    }
+    let [none, many] = addresses::FOREIGN;
+    rows.push(in_units(row(
+        addresses::OF_OTHERS,
+        (addresses::PICKED, many),
+        (addresses::PICKED, none),
+        FLAT,
+        "flat, each in units of the no-op beside it",
+    )));
+    let [_, _, large @ ..] = residency::SIZES;
+    for group in [residency::BY_NODE, residency::BY_PROCESSOR] {
+        for at in residency::SIZES {
+            let target = EVICTION.filter(|_| large.contains(&at));
+            rows.extend([
+                row(group, (EVICT, at), (MEMCPY, at), target, "bytes go back"),
+                row(
+                    group,
+                    (EVICT, at),
+                    (COPY, at),
+                    None,
+                    "what is not the copy, if an engine does it",
+                ),
+                row(group, (MAKE, at), (MEMCPY, at), None, "bytes come"),
+                row(group, (MAKE_ZEROS, at), (MEMSET, at), None, "zeros"),
+                row(
+                    group,
+                    (EVICT_CLEAN, at),
+                    (EVICT, at),
+                    None,
+                    "nothing is copied",
+                ),
+            ]);
+        }
+    }
+    let [within, ..] = working_set::PERCENT;
+    for name in [IN_TURN, MOSTLY_FEW] {
+        rows.extend(working_set::PERCENT[1..].iter().map(|&at| {
+            row(
+                working_set::GROUP,
+                (name, at),
+                (name, within),
+                None,
+                "by the size of the working set in % of local memory",
+            )
+        }));
+    }
+    rows
+}
 
 /// All ratios, those over a parameter included.
 pub fn all() -> Vec<Row> {
@@ -354,5 +444,6 @@ pub fn all() -> Vec<Row> {
             )
         });
     }
+    rows.extend(memory_manager());
     rows
 }

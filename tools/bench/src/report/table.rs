@@ -7,6 +7,7 @@ use super::compare::{label, Comparison, Verdict};
 use super::{cost, three_digits, Publication};
 use crate::result::{Count, Group, Memory, Unit};
 use crate::subjects::gpu::BANDWIDTH;
+use crate::subjects::residency;
 
 /// The whole result.
 pub fn table(publication: &Publication) -> String {
@@ -60,8 +61,9 @@ fn write(out: &mut String, publication: &Publication) -> fmt::Result {
 }
 
 fn write_group(out: &mut String, group: &Group, unit: Unit) -> fmt::Result {
-    // An operation of this group moves as many bytes as its parameter says.
-    let moves = group.name == BANDWIDTH && unit == Unit::Nanoseconds;
+    // An operation of such a group moves as many bytes as its parameter says.
+    let moving = [BANDWIDTH, residency::BY_NODE, residency::BY_PROCESSOR];
+    let moves = moving.contains(&&*group.name) && unit == Unit::Nanoseconds;
     writeln!(
         out,
         "\n{:<44}{:>11}{:>11}{:>11}{:>12}{}",

@@ -2,6 +2,7 @@
 //! What is measured, one module for each group.
 
 mod across;
+pub mod addresses;
 pub mod balls;
 pub mod beside;
 pub mod cpu_events;
@@ -15,16 +16,19 @@ pub mod lifecycle;
 pub mod native_fences;
 pub mod objects;
 pub mod open;
+pub mod paging_fences;
 pub mod ping_pong;
 pub mod population;
 pub mod process;
 pub mod queued_wait;
 pub mod resets;
+pub mod residency;
 pub mod satisfied;
 pub mod signal;
 pub mod sync_files;
 pub mod waiters;
 pub mod wine;
+pub mod working_set;
 
 use opendxg::{Device, Dxg};
 
