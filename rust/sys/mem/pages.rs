@@ -106,7 +106,7 @@ impl Frame<'_> {
 
     /// The page, for functions of the kernel that need one: EOPNOTSUPP for memory behind a bus.
     fn page(self) -> Result<NonNull<bindings::page>> {
-        self.page.ok_or(Error::from_errno(-EOPNOTSUPP))
+        self.page.ok_or_else(|| Error::from_errno(-EOPNOTSUPP))
     }
 
     /// Where the kernel has it: EOPNOTSUPP for memory behind a bus, or that it has nowhere. Valid
@@ -116,7 +116,7 @@ impl Frame<'_> {
         // SAFETY: The page is allocated; without a place in the direct map the result is null.
         let address = unsafe { ffi::dxg_page_address(page.as_ptr()) };
 
-        NonNull::new(address.cast()).ok_or(Error::from_errno(-EOPNOTSUPP))
+        NonNull::new(address.cast()).ok_or_else(|| Error::from_errno(-EOPNOTSUPP))
     }
 
     /// Fills it with zeros: EOPNOTSUPP if it has no `struct page`. Does not sleep, and fails for no
