@@ -462,13 +462,26 @@ fn lowest_from(map: &impl Ranges, pages: u64, bounds: Bounds) -> Option<u64> {
     }
 }
 
-/// Finds free addresses, the lowest first, and remembers where there are none.
+/// How many sizes of runs are told apart: those of 1, of 2 and 3, of 4 to 7 … pages, and the rest.
+const CLASSES: usize = 16;
+
+/// Where a search need not begin.
+///
+/// INVARIANT: no run of `pages` free pages begins at a multiple of 64 KiB below `below`.
+#[derive(Clone, Copy, Debug)]
+struct Hint {
+    pages: u64,
+    below: u64,
+}
+
+/// Finds free addresses, the lowest first, and remembers where there are none: for the last size of
+/// each class that was looked for. So who asks for such a size again does not go through all that
+/// is too small for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Finder {
     /// Nothing below is ever given out.
     lowest: u64,
-    /// INVARIANT: no page at a multiple of 64 KiB below is free.
-    full_below: u64,
+    hints: [Hint; CLASSES],
 }
 
 impl Finder {
@@ -476,32 +489,77 @@ impl Finder {
     pub fn new(lowest: u64) -> Self {
         Self {
             lowest,
-            full_below: lowest,
+            // INVARIANT: nothing is free below.
+            hints: core::array::from_fn(|class| Hint {
+                pages: 1 << class,
+                below: lowest,
+            }),
         }
+    }
+
+    /// Where a search for so many pages begins.
+    fn start(&self, pages: u64) -> u64 {
+        self.hints
+            .iter()
+            .filter(|hint| hint.pages <= pages)
+            .map(|hint| hint.below)
+            .max()
+            .unwrap_or(self.lowest)
     }
 
     /// The lowest fit (MEM-41).
     pub fn find(&self, map: &impl Ranges, pages: u64, bounds: Bounds) -> Option<u64> {
-        let first = bounds.first.max(self.full_below);
+        let first = bounds.first.max(self.start(pages));
 
         lowest_from(map, pages, Bounds { first, ..bounds })
     }
 
     /// These pages were found in `bounds`, and are taken now.
     pub fn taken(&mut self, bounds: Bounds, first: u64, end: u64) {
-        // What was passed over had no room for so many pages, but perhaps for one.
-        let passed_over = first != self.full_below && end.saturating_sub(first) > 1;
+        let pages = end.saturating_sub(first);
 
-        if bounds.first <= self.full_below && !passed_over {
-            self.full_below = end;
+        // What is before the bounds was not looked at.
+        if bounds.first > self.start(pages) {
+            return;
+        }
+        // INVARIANT: what was passed over had no room for so many pages. If it is nothing, it had
+        // no room for any. No run begins in what is taken.
+        for hint in &mut self.hints {
+            if hint.pages >= pages || align(hint.below) == Some(first) {
+                hint.below = hint.below.max(end);
+            }
+        }
+
+        // CAST: at most 63.
+        let class = pages.checked_ilog2().unwrap_or(0) as usize;
+
+        if let Some(own) = self.hints.get_mut(class.min(CLASSES - 1)) {
+            if own.pages > pages || own.below < end {
+                *own = Hint { pages, below: end };
+            }
         }
     }
 
-    /// Pages from here on are free again.
-    pub fn freed(&mut self, first: u64) {
-        // The run that it is in may begin up to an alignment before.
-        let first = first - first % ALIGNMENT;
+    /// Some of these pages may be free again.
+    pub fn freed(&mut self, map: &impl Ranges, first: u64, end: u64) {
+        if is_taken(map, first, end) {
+            return;
+        }
+        // They may join what is free around them.
+        let start = map
+            .at_or_before(first)
+            .map_or(0, |before| before.end().min(first))
+            .max(self.lowest);
+        let room = map
+            .at_or_after(end)
+            .map_or(u64::MAX, |after| after.first)
+            .saturating_sub(start);
 
-        self.full_below = self.full_below.min(first).max(self.lowest);
+        // INVARIANT: no other run has become longer, and none of these is longer than `room`.
+        for hint in &mut self.hints {
+            if hint.pages <= room {
+                hint.below = hint.below.min(start);
+            }
+        }
     }
 }

@@ -57,6 +57,11 @@ impl State {
             self.finder.taken(bounds, first, end);
         }
     }
+
+    /// Remembers that some of these pages may be free again.
+    pub(super) fn freed(&mut self, first: u64, end: u64) {
+        self.finder.freed(&self.ranges, first, end);
+    }
 }
 
 impl AddressSpace {
@@ -199,7 +204,7 @@ impl AddressSpace {
 
             at = run.end;
         }
-        state.finder.freed(first);
+        state.freed(first, end);
         state.tables.finish(first, end);
     }
 
@@ -225,7 +230,7 @@ impl AddressSpace {
         state.change_with(first, end, &mut places.drain_all(), stays, |old, _| {
             old?.freed()
         });
-        state.finder.freed(first);
+        state.freed(first, end);
         state.tables.finish(first, end);
         Ok(())
     }
@@ -262,7 +267,7 @@ impl AddressSpace {
                     what: reservation.bare(),
                 })
             });
-            state.finder.freed(first);
+            state.freed(first, end);
             changed = Some(match changed {
                 Some((lowest, _)) => (lowest, end),
                 None => (first, end),

@@ -103,7 +103,7 @@ impl AddressSpace {
 
             // It is a whole stretch that is there, so that nothing is split.
             state.change_with(first, end, &mut core::iter::empty(), false, |_, _| None);
-            state.finder.freed(first);
+            state.freed(first, end);
             state.tables.finish(first, end);
             at = end;
         }

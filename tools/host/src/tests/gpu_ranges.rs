@@ -3,6 +3,7 @@
 //! Ranges of GPU addresses against an array with an element for each page (MEM-41, MEM-43, MEM-45,
 //! MEM-49).
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -259,7 +260,7 @@ impl Both {
                 }
                 let stays = parts(&self.map, first, end).any(|part| part.range.freed().is_some());
                 self.edit(first, end, stays, |old, _| old?.freed());
-                self.finder.freed(first);
+                self.finder.freed(&self.map, first, end);
             }
             Action::EndOpening { opening } => {
                 let mapped: Vec<_> = parts(&self.map, 0, PAGES)
@@ -275,7 +276,7 @@ impl Both {
                             what: reservation.bare(),
                         })
                     });
-                    self.finder.freed(part.first);
+                    self.finder.freed(&self.map, part.first, part.end());
                 }
             }
         }
@@ -386,4 +387,113 @@ fn mem_41_minimum_and_maximum() {
     assert_eq!(finder.find(&map, 1, bounds(17, 64)), Some(32));
     assert_eq!(finder.find(&map, u64::MAX, bounds(FIRST, u64::MAX)), None);
     assert_eq!(finder.find(&map, 1, bounds(u64::MAX - 3, u64::MAX)), None);
+}
+
+/// How often a map is asked.
+struct Counted<'a>(&'a Map, Cell<usize>);
+
+impl Ranges for Counted<'_> {
+    type Place = ();
+
+    fn at_or_before(&self, page: u64) -> Option<Stretch> {
+        self.1.set(self.1.get() + 1);
+        self.0.at_or_before(page)
+    }
+
+    fn at_or_after(&self, page: u64) -> Option<Stretch> {
+        self.1.set(self.1.get() + 1);
+        self.0.at_or_after(page)
+    }
+
+    fn insert(&mut self, (): (), _: Stretch) {
+        unreachable!()
+    }
+
+    fn replace(&mut self, _: Stretch) {
+        unreachable!()
+    }
+
+    fn remove(&mut self, _: u64) {
+        unreachable!()
+    }
+}
+
+/// Every second block of 64 KiB is free. Whoever wants nearly two of them finds no room there, and
+/// is not told so by each of the others again, also when a smaller one comes and goes.
+#[test]
+fn mem_41_small_gaps_are_not_gone_through_again() {
+    const LARGE: u64 = 2 * ALIGNMENT - 1;
+    let everywhere = Bounds {
+        first: FIRST,
+        end: u64::MAX,
+    };
+    let take = |map: &mut Map, finder: &mut Finder, pages: u64| {
+        let counted = Counted(map, Cell::new(0));
+        let found = finder.find(&counted, pages, everywhere);
+        let looks = counted.1.get();
+        let first = found.expect("there is room");
+        finder.taken(everywhere, first, first + pages);
+        let range = Range {
+            reservation: None,
+            what: What::Zero,
+        };
+        map.insert(
+            (),
+            Stretch {
+                first,
+                pages,
+                range,
+            },
+        );
+        (first, looks)
+    };
+    let free = |map: &mut Map, finder: &mut Finder, first: u64, pages: u64| {
+        map.remove(first);
+        finder.freed(map, first, first + pages);
+    };
+    let (mut map, mut finder) = (Map::default(), Finder::new(FIRST));
+    for _ in 0..1000 {
+        take(&mut map, &mut finder, ALIGNMENT);
+    }
+    for gap in (0..1000).step_by(2) {
+        let first = FIRST + gap * ALIGNMENT;
+        free(&mut map, &mut finder, first, ALIGNMENT);
+    }
+    let (first, looks) = take(&mut map, &mut finder, LARGE);
+    assert_eq!(first, FIRST + 1000 * ALIGNMENT);
+    assert!(looks > 500, "{looks}: it has looked at all gaps");
+    for round in 1..100 {
+        let (found, looks) = take(&mut map, &mut finder, LARGE);
+        assert_eq!(found, first + round * 2 * ALIGNMENT);
+        assert!(looks <= 4, "{looks}");
+        let (small, looks) = take(&mut map, &mut finder, 1);
+        assert_eq!(small, FIRST);
+        assert!(looks <= 4, "{looks}");
+        free(&mut map, &mut finder, small, 1);
+    }
+}
+
+/// What a client does not want to have is not looked at, so it may be free.
+#[test]
+fn mem_41_below_a_minimum_is_room_for_others() {
+    let (mut map, mut finder) = (Map::default(), Finder::new(FIRST));
+    let from = |first| Bounds {
+        first,
+        end: u64::MAX,
+    };
+    assert_eq!(finder.find(&map, 1, from(64)), Some(64));
+    finder.taken(from(64), 64, 65);
+    let range = Range {
+        reservation: None,
+        what: What::Zero,
+    };
+    map.insert(
+        (),
+        Stretch {
+            first: 64,
+            pages: 1,
+            range,
+        },
+    );
+    assert_eq!(finder.find(&map, 1, from(FIRST)), Some(FIRST));
 }
