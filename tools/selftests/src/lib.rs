@@ -39,6 +39,7 @@ pub mod freezer;
 pub mod fuse;
 pub mod gpu;
 pub mod hog;
+pub mod kernel_log;
 pub mod leak;
 pub mod memory;
 pub mod module;

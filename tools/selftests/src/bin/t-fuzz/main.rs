@@ -21,14 +21,12 @@ mod program;
 #[path = "value.rs"]
 mod value;
 
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
+use selftests::kernel_log::KernelLog;
 use selftests::rounds::{seed, Dice};
 use selftests::soft_adapter::SoftAdapter;
-use selftests::{ensure, Failure, Suite, TestResult};
+use selftests::{ensure, Suite, TestResult};
 
 use child::End;
 use coverage::{Coverage, Kcov};
@@ -126,7 +124,7 @@ fn fuzz() -> TestResult {
     let lang = Lang::read()?;
     let _adapters = adapters()?;
     let mut arenas = [Arena::new()?, Arena::new()?];
-    let mut log = Log::new()?;
+    let mut log = KernelLog::new()?;
     let mut run = Run {
         coverage: Coverage::new()?,
         corpus: Vec::new(),
@@ -144,7 +142,7 @@ fn fuzz() -> TestResult {
         if outcome == End::Stuck {
             return Err(format!("does not die: {}", program.show(&lang)).into());
         }
-        if let Some(report) = log.report()? {
+        if let Some(report) = report(&mut log)? {
             return Err(format!("{report}\n# {}", program.show(&lang)).into());
         }
         run.programs += 1;
@@ -206,41 +204,12 @@ impl Run {
     }
 }
 
-/// The kernel log from now on.
-struct Log(File);
-
-impl Log {
-    fn new() -> TestResult<Self> {
-        use std::io::{Seek, SeekFrom};
-
-        let mut file = File::options()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open("/dev/kmsg")?;
-        file.seek(SeekFrom::End(0))?;
-        Ok(Self(file))
-    }
-
-    /// The first warning since the last look, or something worse. What the run does on purpose is
-    /// none.
-    fn report(&mut self) -> TestResult<Option<String>> {
-        let mut record = [0; 8192];
-        loop {
-            let size = match self.0.read(&mut record) {
-                Ok(size) => size,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(None),
-                // Records were lost.
-                Err(error) if error.raw_os_error() == Some(libc::EPIPE) => continue,
-                Err(error) => return Err(Failure::from(error)),
-            };
-            let text = String::from_utf8_lossy(&record[..size]).into_owned();
-            let level = text
-                .split(',')
-                .next()
-                .and_then(|level| level.parse::<u32>().ok());
-            if level.is_some_and(|level| level % 8 <= 4) {
-                return Ok(Some(text));
-            }
+/// The first warning since the last look, or something worse. What the run does on purpose is none.
+fn report(log: &mut KernelLog) -> TestResult<Option<String>> {
+    while let Some((level, text)) = log.record()? {
+        if level <= 4 {
+            return Ok(Some(text));
         }
     }
+    Ok(None)
 }
