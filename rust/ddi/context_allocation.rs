@@ -24,35 +24,56 @@ pub const MAX_SIZE: u64 = 2 << 20;
 /// Whose memory it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsedBy {
-    /// That of one context (`hContext`).
+    /// Only that one has it.
     Context(ContextId),
-    /// That of all contexts of a device (`SharedAcrossContexts`, where `hContext` is 0).
+    /// All its contexts share it.
     Device(DeviceId),
 }
 
-/// What CreateContextAllocation gets (`DXGKARGCB_CREATECONTEXTALLOCATION`). There is no set of
-/// segments for eviction: nothing of it ever leaves its place.
+/// Bits of [`CreateContextAllocationArgs::flags`]. All others are reserved.
+pub mod flags {
+    /// `SharedAcrossContexts`: all contexts of a device use it.
+    pub const SHARED_ACROSS_CONTEXTS: u32 = 1 << 0;
+    /// `AccessedPhysically`: engines use physical addresses of it. It is one range of a memory
+    /// segment, or of the aperture if it is in system memory.
+    pub const ACCESSED_PHYSICALLY: u32 = 1 << 1;
+    /// `Protected`: what is in there is nothing for clients.
+    pub const PROTECTED: u32 = 1 << 2;
+    /// Clients may see it, although it is protected or accessed physically.
+    pub const USER_VISIBLE: u32 = 1 << 3;
+    /// All of them.
+    pub const KNOWN: u32 = SHARED_ACROSS_CONTEXTS | ACCESSED_PHYSICALLY | PROTECTED | USER_VISIBLE;
+}
+
+/// What CreateContextAllocation gets (`DXGKARGCB_CREATECONTEXTALLOCATION`), about a context or a
+/// device of a client, on this adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreateContextAllocationArgs {
-    /// Whose memory it is: of a client, on this adapter.
-    pub used_by: UsedBy,
+    /// `hContext`; 0 with [`flags::SHARED_ACROSS_CONTEXTS`].
+    pub context: ContextId,
+    /// `hDevice`, with [`flags::SHARED_ACROSS_CONTEXTS`]; 0 otherwise.
+    pub device: DeviceId,
+    /// Bits of [`flags`].
+    pub flags: u32,
     /// Bytes: whole pages, [`MAX_SIZE`] at most.
     pub size: u64,
     /// Its place is a multiple of this: a power of two, at least the page size.
     pub alignment: u32,
     /// As in [`AllocationInfo`](super::types::AllocationInfo).
     pub supported_segments: u32,
-    /// Which of these it had best be in: its id.
+    /// Where it may go from there. Nothing of it ever does.
+    pub eviction_segments: u32,
+    /// Which of the supported ones it had best be in: its id.
     pub preferred_segment: u32,
-    /// `AccessedPhysically`: engines use physical addresses of it, so that it is one range of a
-    /// memory segment.
-    pub accessed_physically: bool,
-    /// `Protected`: what is in there is nothing for clients.
-    pub protected: bool,
-    /// Clients may see it, although it is protected or accessed physically.
-    pub user_visible: bool,
     /// What the KMD calls it (`hDriverAllocation`).
     pub driver: AllocationCookie,
+}
+
+impl CreateContextAllocationArgs {
+    /// Whether it has this flag.
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
 }
 
 /// What MapContextAllocation gets (`DXGKARGCB_MAPCONTEXTALLOCATION`). Addresses are in bytes; 0 is

@@ -206,7 +206,7 @@ pub struct FillVirtual {
 pub struct InitContextResource {
     /// What the KMD calls it: as in its CreateContextAllocation.
     pub allocation: AllocationCookie,
-    /// The segment that it is in, or 0, and where its first byte is there.
+    /// The segment or aperture that it is in, or 0, and where its first byte is there.
     pub at: (u32, u64),
     /// How many bytes it has.
     pub size: u64,
@@ -232,17 +232,26 @@ pub const fn is_removed(number: u32) -> bool {
     matches!(number, 0..=4 | 7)
 }
 
-/// Pages of an allocation that the aperture is to show. An allocation has one placement, whoever
-/// has opened it (MEM-26), so no device is named.
+/// Whose pages an aperture shows, as the KMD calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PagesOf {
+    /// An allocation of CreateAllocation. It has one placement, whoever has opened it (MEM-26), so
+    /// no device is named.
+    Allocation(AllocationCookie),
+    /// One of CreateContextAllocation.
+    ContextAllocation(AllocationCookie),
+}
+
+/// Pages that the aperture is to show.
 #[derive(Clone, Copy)]
 pub struct MapApertureSegment<'a> {
     /// Whose pages they are.
-    pub allocation: AllocationCookie,
+    pub pages_of: PagesOf,
     /// Which aperture: its id.
     pub segment: u32,
     /// Where in the aperture, in pages.
     pub first: u64,
-    /// Which page of the allocation is there (`MdlOffset`).
+    /// Which of its pages is there (`MdlOffset`).
     pub page: u64,
     /// Physical addresses of the pages, at most [`MAX_APERTURE_PAGES`], multiples of the page size.
     pub pages: &'a [u64],
@@ -252,7 +261,7 @@ pub struct MapApertureSegment<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnmapApertureSegment {
     /// Whose pages it shows.
-    pub allocation: AllocationCookie,
+    pub pages_of: PagesOf,
     /// Which aperture: its id.
     pub segment: u32,
     /// Where in the aperture, in pages.

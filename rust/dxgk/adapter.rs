@@ -415,7 +415,7 @@ impl Adapter {
             };
             let context_allocations = paging_engine
                 .as_ref()
-                .map(|engine| ContextAllocations::new(engine, &memory))
+                .map(|engine| ContextAllocations::new(engine, &memory, &port))
                 .transpose()
                 .map_err(|_| KmdError::NoMemory)?;
             let native_interrupts = NativeInterrupts::new(

@@ -14,10 +14,18 @@ use super::{
     invalid_if,
     Invalid, //
 };
-use crate::ddi::context_allocation::{
-    CreateContextAllocationArgs,
-    MapContextAllocationArgs,
-    MAX_SIZE, //
+use crate::ddi::{
+    context_allocation::{
+        flags,
+        CreateContextAllocationArgs,
+        MapContextAllocationArgs,
+        UsedBy,
+        MAX_SIZE, //
+    },
+    types::{
+        ContextId,
+        DeviceId, //
+    }, //
 };
 
 /// Where allocations may be on an adapter: bit n is segment n.
@@ -34,8 +42,22 @@ fn bit(segment: u32) -> u32 {
     1_u32.checked_shl(segment).unwrap_or(0)
 }
 
-/// Where a new one may be: its segments, the best one first. What is accessed physically is in a
-/// memory segment.
+/// Whose a new one is to be. `SharedAcrossContexts` needs a device and no context, and anything
+/// else a context alone.
+pub fn used_by(args: &CreateContextAllocationArgs) -> Result<UsedBy, Invalid> {
+    invalid_if(args.flags & !flags::KNOWN != 0)?;
+    match (
+        args.has(flags::SHARED_ACROSS_CONTEXTS),
+        args.context,
+        args.device,
+    ) {
+        (true, ContextId(0), DeviceId(1..)) => Ok(UsedBy::Device(args.device)),
+        (false, ContextId(1..), DeviceId(0)) => Ok(UsedBy::Context(args.context)),
+        _ => Err(Invalid),
+    }
+}
+
+/// Where a new one may be: its segments, the best one first.
 pub fn check_create(
     args: &CreateContextAllocationArgs,
     segments: Segments,
@@ -47,22 +69,16 @@ pub fn check_create(
 
     invalid_if(args.size == 0 || args.size % PAGE != 0 || args.size > MAX_SIZE)?;
     invalid_if(!alignment.is_power_of_two() || alignment < PAGE)?;
-    invalid_if(supported & !(memory | aperture) != 0 || supported & bit(preferred) == 0)?;
-
-    let fit = match args.accessed_physically {
-        true => supported & memory,
-        false => supported,
-    };
-
-    invalid_if(fit == 0)?;
+    invalid_if((supported | args.eviction_segments) & !(memory | aperture) != 0)?;
+    invalid_if(supported & bit(preferred) == 0)?;
     Ok(core::iter::once(preferred)
         .chain((0..u32::BITS).filter(move |segment| *segment != preferred))
-        .filter(move |segment| fit & bit(*segment) != 0))
+        .filter(move |segment| supported & bit(*segment) != 0))
 }
 
 /// Whether clients may see it (MEM-86).
 pub fn may_map(args: &CreateContextAllocationArgs) -> bool {
-    args.user_visible || !args.protected && !args.accessed_physically
+    args.has(flags::USER_VISIBLE) || !args.has(flags::PROTECTED | flags::ACCESSED_PHYSICALLY)
 }
 
 /// What a map shows of one, and where.

@@ -2,15 +2,17 @@
 
 //! An allocation, and the opens of it by devices.
 
-use super::device::Device;
+use super::{
+    aperture::InAperture,
+    device::Device, //
+};
 use crate::{
     ddi::{
         class::Passive,
         paging::{
-            MapApertureSegment,
             NotifyResidency,
-            PagingOperation,
-            UnmapApertureSegment, //
+            PagesOf,
+            PagingOperation, //
         },
         port::Port,
         types::{
@@ -29,17 +31,6 @@ use crate::{
         Word32, //
     }, //
 };
-
-/// A part of an aperture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ApertureRange {
-    /// Id of the aperture.
-    pub segment: u32,
-    /// Its first page.
-    pub first: u64,
-    /// How many pages.
-    pub count: u64,
-}
 
 /// What CreateAllocation has made.
 pub struct Allocation {
@@ -92,53 +83,6 @@ impl Allocation {
         }
     }
 
-    /// MapApertureSegment: shows pages of the allocation, from `page` on, in the aperture with the
-    /// id `segment`, from its page `first` on. They are physical addresses, at most
-    /// [`MAX_APERTURE_PAGES`](crate::ddi::paging::MAX_APERTURE_PAGES). While the adapter is being
-    /// stopped this waits; a stopped one looks at no aperture any more.
-    pub fn map_aperture(
-        &self,
-        class: &Passive,
-        (segment, first): (u32, u64),
-        page: u64,
-        pages: &[u64],
-    ) {
-        let map = MapApertureSegment {
-            allocation: self.cookie,
-            segment,
-            first,
-            page,
-            pages,
-        };
-
-        if let Some(kmd) = self.port.enter_to_page(class) {
-            // It is done on return.
-            let _done = kmd
-                .build_paging_buffer(&class.building(), PagingOperation::MapApertureSegment(map));
-        }
-    }
-
-    /// UnmapApertureSegment of a range that shows pages of the allocation. `dummy` is the physical
-    /// address of a page that belongs to nobody. On return no engine uses the pages, whatever has
-    /// become of the adapter.
-    pub fn unmap_aperture(&self, class: &Passive, range: &ApertureRange, dummy: u64) {
-        let unmap = UnmapApertureSegment {
-            allocation: self.cookie,
-            segment: range.segment,
-            first: range.first,
-            count: range.count,
-            dummy,
-        };
-
-        if let Some(kmd) = self.port.enter_to_page(class) {
-            // It is done on return.
-            let _done = kmd.build_paging_buffer(
-                &class.building(),
-                PagingOperation::UnmapApertureSegment(unmap),
-            );
-        }
-    }
-
     /// NotifyResidency, if the KMD has asked for it: the allocation is in this segment or aperture,
     /// at this address, or not resident any more. A stopped adapter is told nothing.
     pub fn notify_residency(&self, class: &Passive, at: Option<(u32, u64)>) {
@@ -156,6 +100,24 @@ impl Allocation {
             let _done = kmd
                 .build_paging_buffer(&class.building(), PagingOperation::NotifyResidency(notify));
         }
+    }
+}
+
+impl InAperture for Allocation {
+    fn id(&self) -> u64 {
+        self.id.0
+    }
+
+    fn made_by(&self) -> u64 {
+        self.made_by
+    }
+
+    fn pages_of(&self) -> PagesOf {
+        PagesOf::Allocation(self.cookie)
+    }
+
+    fn port(&self) -> &Shared<Port> {
+        &self.port
     }
 }
 

@@ -6,6 +6,7 @@
 //! Context: creates and drops may sleep, with no locks held.
 
 mod allocation;
+mod aperture;
 pub mod context;
 mod cpu_event;
 mod device;
@@ -18,8 +19,12 @@ mod suspension;
 
 pub use allocation::{
     Allocation,
-    ApertureRange,
     OpenAllocation, //
+};
+pub use aperture::{
+    ApertureRange,
+    ContextAllocation,
+    InAperture, //
 };
 pub use context::Context;
 pub use cpu_event::CpuEvent;

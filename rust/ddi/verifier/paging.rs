@@ -19,6 +19,7 @@ use crate::ddi::{
         InitContextResource,
         MapApertureSegment,
         NotifyResidency,
+        PagesOf,
         PagingBuffer,
         PagingOperation,
         TableAddress,
@@ -163,12 +164,22 @@ impl Verifier {
         })
     }
 
+    /// An operation of the aperture, and how the KMD calls whose pages it is about. A context
+    /// allocation has one name, which was never the verifier's.
+    fn enter_aperture(&self, entry: Entry, pages_of: PagesOf) -> Option<(Call<'_>, PagesOf)> {
+        match pages_of {
+            PagesOf::Allocation(cookie) => {
+                let (call, allocation) = self.enter_on(entry, Kind::Allocation, cookie.0)?;
+                let own = AllocationCookie(allocation.cookie());
+
+                Some((call, PagesOf::Allocation(own)))
+            }
+            PagesOf::ContextAllocation(_) => Some((self.enter(entry, 0), pages_of)),
+        }
+    }
+
     fn map_aperture(&self, class: &Passive, map: MapApertureSegment<'_>) -> Option<Built> {
-        let (call, allocation) = self.enter_on(
-            Entry::MapApertureSegment,
-            Kind::Allocation,
-            map.allocation.0,
-        )?;
+        let (call, pages_of) = self.enter_aperture(Entry::MapApertureSegment, map.pages_of)?;
 
         call.check(
             Rule::BadValue,
@@ -176,38 +187,30 @@ impl Verifier {
                 && (1..=MAX_APERTURE_PAGES).contains(&map.pages.len())
                 && map.pages.iter().all(|address| address % PAGE_SIZE == 0),
         );
+
+        let map = MapApertureSegment { pages_of, ..map };
+
         Self::is_done(
             &call,
-            self.kmd.build_paging_buffer(
-                class,
-                PagingOperation::MapApertureSegment(MapApertureSegment {
-                    allocation: AllocationCookie(allocation.cookie()),
-                    ..map
-                }),
-            ),
+            self.kmd
+                .build_paging_buffer(class, PagingOperation::MapApertureSegment(map)),
         )
     }
 
     fn unmap_aperture(&self, class: &Passive, unmap: UnmapApertureSegment) -> Option<Built> {
-        let (call, allocation) = self.enter_on(
-            Entry::UnmapApertureSegment,
-            Kind::Allocation,
-            unmap.allocation.0,
-        )?;
+        let (call, pages_of) = self.enter_aperture(Entry::UnmapApertureSegment, unmap.pages_of)?;
 
         call.check(
             Rule::BadValue,
             unmap.segment != 0 && unmap.count != 0 && unmap.dummy % PAGE_SIZE == 0,
         );
+
+        let unmap = UnmapApertureSegment { pages_of, ..unmap };
+
         Self::is_done(
             &call,
-            self.kmd.build_paging_buffer(
-                class,
-                PagingOperation::UnmapApertureSegment(UnmapApertureSegment {
-                    allocation: AllocationCookie(allocation.cookie()),
-                    ..unmap
-                }),
-            ),
+            self.kmd
+                .build_paging_buffer(class, PagingOperation::UnmapApertureSegment(unmap)),
         )
     }
 

@@ -15,8 +15,8 @@ use crate::{
     ddi::{
         class::Passive,
         object::{
-            self,
-            ApertureRange, //
+            ApertureRange,
+            InAperture, //
         },
         paging::{
             PageSize,
@@ -105,17 +105,19 @@ impl Aperture {
         self.buddy.available()
     }
 
-    /// Takes a range for so many pages of an allocation: ENOSPC if there is none.
+    /// Takes a range for so many pages of this, which begins at a multiple of so many bytes: ENOSPC
+    /// if there is none.
     ///
     /// Context: may sleep.
     pub(super) fn take(
         self: &Arc<Self>,
-        kmd: &Arc<object::Allocation>,
+        kmd: Arc<dyn InAperture>,
         count: usize,
+        alignment: u64,
     ) -> Result<Arc<ShownRange>> {
         let layout = Layout {
             contiguous: true,
-            alignment: u64::from(kmd.info.alignment),
+            alignment,
         };
         let size = count.checked_mul(PAGE_SIZE).ok_or(ENOSPC)?;
         // CAST: a usize fits 64 bits.
@@ -131,7 +133,7 @@ impl Aperture {
             ShownRange {
                 range,
                 shown: Atomic::new(0),
-                kmd: kmd.clone(),
+                kmd,
                 aperture: self.clone(),
                 _blocks: blocks,
             },
@@ -140,12 +142,12 @@ impl Aperture {
     }
 }
 
-/// A range of an aperture, for one allocation.
+/// A range of an aperture, for one allocation of a client or a KMD.
 pub(super) struct ShownRange {
     range: ApertureRange,
     /// How many of its pages show something.
     shown: Atomic<u64>,
-    kmd: Arc<object::Allocation>,
+    kmd: Arc<dyn InAperture>,
     aperture: Arc<Aperture>,
     _blocks: Blocks,
 }
@@ -189,7 +191,7 @@ impl ShownRange {
                 operation: Operation::MapApertureSegment,
                 batch,
                 object: self.kmd.id(),
-                made_for: self.kmd.made_by,
+                made_for: self.kmd.made_by(),
                 start: page,
                 // CAST: as above.
                 count: ready as u64,
@@ -222,7 +224,7 @@ impl ShownRange {
                 operation: Operation::UnmapApertureSegment,
                 batch: self.aperture.log.batch(),
                 object: self.kmd.id(),
-                made_for: self.kmd.made_by,
+                made_for: self.kmd.made_by(),
                 count: range.count,
                 segment: range.segment,
                 offset: range.first.saturating_mul(PageSize::Kib4.bytes()),

@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     ddi::{
-        context_allocation::CreateContextAllocationArgs,
+        context_allocation::{
+            CreateContextAllocationArgs,
+            UsedBy, //
+        },
         types::{
             KmdError,
             KmdResult, //
@@ -24,6 +27,8 @@ pub(super) struct ContextAllocation {
     pub(super) id: u64,
     /// What the KMD has said about it.
     pub(super) args: CreateContextAllocationArgs,
+    /// What of that says whose it is.
+    pub(super) used_by: UsedBy,
     pub(super) pages: Arc<ContextPages>,
     /// The address space of the process whose context uses it.
     pub(super) space: Arc<AddressSpace>,
@@ -39,10 +44,12 @@ impl ContextAllocation {
             .map_err(|_| KmdError::NoMemory)
     }
 
-    /// Nobody uses it any more: what the KMD has told its engines is done.
+    /// Nobody uses it any more: what the KMD has told its engines is done. Its memory goes with the
+    /// last reference, which may be that of a callback.
     ///
-    /// Context: may sleep, no locks held.
+    /// Context: may sleep, no locks held. Not inside of the KMD.
     pub(super) fn end(&self) {
         self.space.end_context_pages(self.id);
+        self.pages.hide();
     }
 }

@@ -19,6 +19,7 @@
 
 use super::{
     address_space::AddressSpace,
+    aperture::Aperture,
     context_allocation::ContextAllocation,
     context_pages::ContextPages,
     context_user::{
@@ -39,13 +40,18 @@ use super::{
 use crate::{
     ddi::{
         context_allocation::{
+            flags,
             ContextMemory,
             CreateContextAllocationArgs,
             MapContextAllocationArgs,
             UsedBy,
             MAX_PRIVATE_DATA, //
         },
-        object::context::Change,
+        object::{
+            self,
+            context::Change, //
+        },
+        port::Port,
         types::{
             ContextAllocationId,
             KmdError,
@@ -105,10 +111,18 @@ use kernel::{
     }, //
 };
 
+/// What is to be made.
+struct New {
+    id: u64,
+    args: CreateContextAllocationArgs,
+    used_by: UsedBy,
+    space: Arc<AddressSpace>,
+}
+
 /// What the worker is to do.
 enum Request {
-    /// It takes memory for a new one, which has this id, and has the KMD initialise it.
-    Create(u64, CreateContextAllocationArgs, Arc<AddressSpace>),
+    /// It takes memory for a new one, and has the KMD initialise it.
+    Create(New),
     /// It shows pages of one to its process.
     Map(Arc<ContextAllocation>, Map),
     /// It has the KMD change one, by these data.
@@ -179,8 +193,9 @@ pub(in crate::dxgk) struct ContextAllocations {
     engine: Arc<PagingEngine>,
     log: Arc<PagingLog>,
     segments: KVec<Arc<Segment>>,
-    /// The id of the aperture, which stands for system memory.
-    aperture: u32,
+    /// It stands for system memory.
+    aperture: Arc<Aperture>,
+    port: Arc<Port>,
     /// The KMD cannot ask any more.
     has_ended: AtomicFlag,
     #[pin]
@@ -191,12 +206,13 @@ pub(in crate::dxgk) struct ContextAllocations {
 }
 
 impl ContextAllocations {
-    /// None yet, of an adapter with this paging node.
+    /// None yet, of an adapter with this paging node and this KMD.
     ///
     /// Context: may sleep.
     pub(in crate::dxgk) fn new(
         engine: &Arc<PagingEngine>,
         memory: &AdapterMemory,
+        port: &Arc<Port>,
     ) -> DxgResult<Arc<Self>> {
         let mut segments = KVec::new();
 
@@ -212,7 +228,8 @@ impl ContextAllocations {
                 engine: engine.clone(),
                 log: memory.log.clone(),
                 segments,
-                aperture: memory.aperture.id,
+                aperture: memory.aperture.clone(),
+                port: port.clone(),
                 has_ended: AtomicFlag::new(false),
                 state <- new_mutex!(
                     State {
@@ -379,19 +396,46 @@ impl ContextAllocations {
         }
     }
 
+    /// What the KMD asks for, unless it may not.
+    fn check_create(&self, id: u64, args: &CreateContextAllocationArgs) -> Option<New> {
+        let used_by = rules::used_by(args).ok()?;
+
+        let _places = rules::check_create(args, self.places()).ok()?;
+
+        Some(New {
+            id,
+            args: *args,
+            used_by,
+            space: self.space_of(used_by)?,
+        })
+    }
+
     /// Memory for one, in the best of its segments that has room.
     fn take(&self, id: u64, args: &CreateContextAllocationArgs) -> DxgResult<ContextPages> {
         let log = LogAbout::object(&self.log, id);
+        let is_physical = args.has(flags::ACCESSED_PHYSICALLY);
         // CAST: bounded by `MAX_SIZE`.
         let count = (args.size / PAGE) as usize;
         let layout = Layout {
-            contiguous: args.accessed_physically,
+            contiguous: is_physical,
             alignment: args.alignment.into(),
         };
 
-        for id in rules::check_create(args, self.places())? {
-            let taken = match self.segments.iter().find(|segment| segment.id == id) {
+        for place in rules::check_create(args, self.places())? {
+            let taken = match self.segments.iter().find(|segment| segment.id == place) {
                 Some(segment) => ContextPages::local(segment, count, layout, &log)?,
+                None if is_physical => {
+                    let id = ContextAllocationId(id);
+                    let kmd = object::ContextAllocation::new(&self.port, id, args.driver);
+                    let kmd = Arc::new(kmd, GFP_KERNEL_ACCOUNT)?;
+
+                    ContextPages::in_aperture(
+                        &self.aperture,
+                        &kmd,
+                        (count, layout.alignment),
+                        &log,
+                    )?
+                }
                 None => Some(ContextPages::system(count, &log)?),
             };
 
@@ -411,21 +455,19 @@ impl ContextAllocations {
                 .segments
                 .iter()
                 .fold(0, |all, segment| all | bit(segment.id)),
-            aperture: bit(self.aperture),
+            aperture: bit(self.aperture.id),
         }
     }
 
-    fn create_now(
-        &self,
-        job: &Job,
-        id: u64,
-        args: &CreateContextAllocationArgs,
-        space: &Arc<AddressSpace>,
-    ) -> DxgResult {
-        let pages = self.take(id, args)?;
-        // There is a first page.
-        let offset = pages.source().device_address(0).unwrap_or(0);
-        let change = Change::Init(args.driver, (pages.segment(), offset));
+    fn create_now(&self, job: &Job, new: &New) -> DxgResult {
+        let New {
+            id,
+            args,
+            used_by,
+            ref space,
+        } = *new;
+        let pages = self.take(id, &args)?;
+        let change = Change::Init(args.driver, pages.physical());
         let is_wanted = || job.is_wanted();
         let to = (pages.segment(), pages.source());
 
@@ -435,11 +477,12 @@ impl ContextAllocations {
 
         let allocation = ContextAllocation {
             id,
-            args: *args,
+            args,
+            used_by,
             pages: Arc::new(pages, GFP_KERNEL_ACCOUNT)?,
             space: space.clone(),
         };
-        let of_user = tree_node((id_of(args.used_by), id), ())?;
+        let of_user = tree_node((id_of(used_by), id), ())?;
         let node = tree_node(id, Arc::new(allocation, GFP_KERNEL_ACCOUNT)?)?;
         let mut state = self.state.lock();
         // Ids are different.
@@ -464,7 +507,7 @@ impl ContextAllocations {
 
     /// Its contexts are off the engines for a moment, unless they are gone.
     fn reclaim(&self, allocation: &ContextAllocation) {
-        if self.space_of(allocation.args.used_by).is_some() {
+        if self.space_of(allocation.used_by).is_some() {
             allocation.space.while_stopped(&mut || {});
         }
         allocation.end();
@@ -472,7 +515,7 @@ impl ContextAllocations {
 
     fn run_job(&self, job: &Job) {
         let done = job.group.charge(|| match &job.request {
-            Request::Create(id, args, space) => self.create_now(job, *id, args, space),
+            Request::Create(new) => self.create_now(job, new),
             Request::Map(allocation, map) => {
                 job.address.store(allocation.map(map)?, Relaxed);
                 Ok(())
@@ -491,8 +534,8 @@ impl ContextAllocations {
         }
         if !job.ends_as(DONE) {
             // Its KMD will not destroy what it does not know of.
-            if let Request::Create(id, args, _) = &job.request {
-                drop(self.take_out(id_of(args.used_by), *id));
+            if let Request::Create(new) = &job.request {
+                drop(self.take_out(id_of(new.used_by), new.id));
             }
         }
         self.engine.tell_inside();
@@ -514,7 +557,7 @@ impl Job {
 impl Request {
     fn object(&self) -> u64 {
         match self {
-            Self::Create(id, ..) => *id,
+            Self::Create(new) => new.id,
             Self::Map(allocation, _) | Self::Update(allocation, _) | Self::Reclaim(allocation) => {
                 allocation.id
             }
@@ -554,14 +597,11 @@ impl ContextMemory for Arc<ContextAllocations> {
         self.answer(
             action,
             |batch| {
-                let space = self
-                    .space_of(args.used_by)
+                let new = self
+                    .check_create(id, args)
                     .ok_or(KmdError::InvalidParameter)?;
 
-                if rules::check_create(args, self.places()).is_err() {
-                    return Err(KmdError::InvalidParameter);
-                }
-                self.ask(Request::Create(id, *args, space), batch)?;
+                self.ask(Request::Create(new), batch)?;
                 Ok(ContextAllocationId(id))
             },
             |_| 0,
@@ -634,7 +674,7 @@ impl ContextMemory for Arc<ContextAllocations> {
             action,
             |batch| {
                 let found = self.find(allocation)?;
-                let user = id_of(found.args.used_by);
+                let user = id_of(found.used_by);
                 // It is reclaimed with its context, if there is no memory to do it before.
                 let _job = self
                     .enqueue(Request::Reclaim(found), batch)

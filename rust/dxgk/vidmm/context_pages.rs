@@ -4,6 +4,10 @@
 //! resident whenever its context is on an engine (MEM-83).
 
 use super::{
+    aperture::{
+        Aperture,
+        ShownRange, //
+    },
     paging_log::LogAbout,
     segment::{
         LocalPages,
@@ -12,6 +16,7 @@ use super::{
 };
 use crate::{
     ddi::{
+        object,
         paging::{
             PageEntry,
             PageSize,
@@ -45,8 +50,8 @@ use kernel::{
 enum Place {
     /// In a segment.
     Local(Arc<LocalPages>),
-    /// In system memory.
-    System(SystemPages),
+    /// In system memory, and what shows them to engines that use physical addresses (MEM-84).
+    System(SystemPages, Option<Arc<ShownRange>>),
 }
 
 /// The pages of one context allocation.
@@ -94,7 +99,7 @@ impl ContextPages {
     /// Context: may sleep.
     pub(super) fn system(count: usize, log: &LogAbout) -> DxgResult<Self> {
         let pages = Self {
-            place: Place::System(SystemPages::new(count)?),
+            place: Place::System(SystemPages::new(count)?, None),
             log: log.clone(),
         };
 
@@ -102,11 +107,64 @@ impl ContextPages {
         Ok(pages)
     }
 
+    /// The same, which a range of the aperture shows, for the allocation of the KMD. What it shows
+    /// of others gives way if there is no room; `None` if that does not do.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn in_aperture(
+        aperture: &Arc<Aperture>,
+        kmd: &Arc<object::ContextAllocation>,
+        (count, alignment): (usize, u64),
+        log: &LogAbout,
+    ) -> DxgResult<Option<Self>> {
+        let range = loop {
+            match aperture.take(kmd.clone(), count, alignment) {
+                Ok(range) => break range,
+                Err(error) if error == ENOSPC => {
+                    if !aperture.idle.make_room() {
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(DxgError::from_errno(error)),
+            }
+        };
+        let mut pages = Self::system(count, log)?;
+
+        range.show(pages.source())?;
+        if let Place::System(_, shown) = &mut pages.place {
+            *shown = Some(range);
+        }
+        Ok(Some(pages))
+    }
+
+    /// The KMD has no use for physical addresses of it any more, which no engine uses either.
+    ///
+    /// Context: may sleep, no locks held. Not inside of the KMD.
+    pub(super) fn hide(&self) {
+        if let Place::System(_, Some(shown)) = &self.place {
+            shown.hide();
+        }
+    }
+
     /// The segment that they are in; 0 is system memory.
     pub(super) fn segment(&self) -> u32 {
         match &self.place {
             Place::Local(pages) => pages.segment(),
-            Place::System(_) => SYSTEM_MEMORY,
+            Place::System(..) => SYSTEM_MEMORY,
+        }
+    }
+
+    /// Where engines that use physical addresses find the first byte: a segment or the aperture,
+    /// and an address there. Of what they do not use it is the first page.
+    pub(super) fn physical(&self) -> (u32, u64) {
+        match &self.place {
+            Place::System(_, Some(shown)) => shown.address(),
+            // There is a first page.
+            _ => {
+                let first = self.source().device_address(0);
+
+                (self.segment(), first.unwrap_or(0))
+            }
         }
     }
 
@@ -114,7 +172,7 @@ impl ContextPages {
     pub(super) fn source(&self) -> &dyn PageSource {
         match &self.place {
             Place::Local(pages) => &**pages,
-            Place::System(pages) => pages,
+            Place::System(pages, _) => pages,
         }
     }
 
@@ -149,7 +207,8 @@ impl ContextPages {
 impl Drop for ContextPages {
     /// Those of a segment say so themselves.
     fn drop(&mut self) {
-        if matches!(self.place, Place::System(_)) {
+        if matches!(self.place, Place::System(..)) {
+            self.hide();
             self.record(Kind::Unpin);
         }
     }

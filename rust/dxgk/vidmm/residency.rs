@@ -21,7 +21,10 @@
 //! inside. Nothing is dropped under it.
 
 use super::{
-    aperture::ShownRange,
+    aperture::{
+        Aperture,
+        ShownRange, //
+    },
     idle::{
         Idle,
         IdleList,
@@ -762,7 +765,7 @@ impl AllocationMemory {
             return Ok(());
         }
         if let (Some(aperture), None) = (&site.aperture, &shown) {
-            let taken = aperture.take(&self.kmd, storage.count()).map_err(|error| {
+            let taken = self.range_of(aperture, storage).map_err(|error| {
                 let available = aperture.available();
 
                 Shortage::of_room(error, self.size(), available, (&aperture.idle, None))
@@ -774,6 +777,13 @@ impl AllocationMemory {
             *pinned = Some(PinnedPages::new(storage, &self.mover.log)?);
         }
         Ok(())
+    }
+
+    /// Takes a range of the aperture for all of it.
+    fn range_of(&self, aperture: &Arc<Aperture>, storage: &Storage) -> Result<Arc<ShownRange>> {
+        let alignment = self.kmd.info.alignment;
+
+        aperture.take(self.kmd.clone(), storage.count(), alignment.into())
     }
 
     /// Gives it its placement, after [`AllocationMemory::prepare`]. Nothing happens if it has one,
@@ -816,7 +826,7 @@ impl AllocationMemory {
                 };
 
                 if let (Some(aperture), None) = (&turn.site.aperture, &turn.shown) {
-                    let shown = aperture.take(&self.kmd, storage.count());
+                    let shown = self.range_of(aperture, storage);
 
                     turn.shown = Some(shown.map_err(DxgError::from_errno)?);
                 }

@@ -7,7 +7,10 @@
 
 use super::facts::APERTURE_PAGES;
 use crate::{
-    ddi::queue::Submission,
+    ddi::{
+        paging::PagesOf,
+        queue::Submission, //
+    },
     platform::{
         self,
         Word32,
@@ -106,9 +109,13 @@ pub struct Journal {
     inside: Word32,
     /// 1 in D3.
     asleep: Word32,
-    /// Which allocation each page of the aperture shows, by its cookie; 0 for none.
+    /// Which allocation each page of the aperture shows, by its cookie; 0 for none. Those of
+    /// contexts have the bit `OF_CONTEXT`.
     aperture: [Word32; APERTURE_PAGES],
 }
+
+/// Marks cookies of context allocations.
+const OF_CONTEXT: u32 = 1 << 31;
 
 const STARTED: u32 = 1;
 const STOPPED: u32 = 2;
@@ -321,16 +328,26 @@ impl Journal {
         }
     }
 
-    /// Pages of the aperture show an allocation from now on.
-    pub(super) fn map_aperture(&self, cookie: u64, first: u64, count: u64) {
-        self.check(Kind::Allocation, cookie);
-        self.change_aperture(first, count, 0, number(cookie));
+    /// What pages of the aperture have for who is shown there. Context allocations have names of
+    /// the test, which are none of the journal's.
+    fn in_aperture_as(&self, pages_of: PagesOf) -> u32 {
+        match pages_of {
+            PagesOf::Allocation(cookie) => {
+                self.check(Kind::Allocation, cookie.0);
+                number(cookie.0)
+            }
+            PagesOf::ContextAllocation(cookie) => number(cookie.0) | OF_CONTEXT,
+        }
+    }
+
+    /// Pages of the aperture show this from now on.
+    pub(super) fn map_aperture(&self, pages_of: PagesOf, first: u64, count: u64) {
+        self.change_aperture(first, count, 0, self.in_aperture_as(pages_of));
     }
 
     /// They show nothing any more.
-    pub(super) fn unmap_aperture(&self, cookie: u64, first: u64, count: u64) {
-        self.check(Kind::Allocation, cookie);
-        self.change_aperture(first, count, number(cookie), 0);
+    pub(super) fn unmap_aperture(&self, pages_of: PagesOf, first: u64, count: u64) {
+        self.change_aperture(first, count, self.in_aperture_as(pages_of), 0);
     }
 
     /// How many pages the aperture shows.

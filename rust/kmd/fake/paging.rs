@@ -72,7 +72,7 @@ impl FakeKmd {
         }
         // CAST: a usize fits 64 bits.
         self.journal
-            .map_aperture(map.allocation.0, map.first, map.pages.len() as u64);
+            .map_aperture(map.pages_of, map.first, map.pages.len() as u64);
     }
 
     pub(super) fn notify_residency(&self, notify: &NotifyResidency) {
@@ -96,6 +96,6 @@ impl FakeKmd {
             self.journal.bad_value();
         }
         self.journal
-            .unmap_aperture(unmap.allocation.0, unmap.first, unmap.count);
+            .unmap_aperture(unmap.pages_of, unmap.first, unmap.count);
     }
 }

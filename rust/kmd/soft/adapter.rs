@@ -51,9 +51,9 @@ use crate::{
         callbacks::Callbacks,
         class::Passive,
         context_allocation::{
+            flags,
             CreateContextAllocationArgs,
-            MapContextAllocationArgs,
-            UsedBy, //
+            MapContextAllocationArgs, //
         },
         doorbell::{
             Connected,
@@ -90,6 +90,7 @@ use crate::{
             CreateContextArgs,
             CreateHwQueueArgs,
             DeviceCookie,
+            DeviceId,
             DoorbellCookie,
             HwQueueCookie,
             KmdError,
@@ -391,15 +392,17 @@ impl Adapter {
         let allocation = self.callbacks.create_context_allocation(
             class,
             &CreateContextAllocationArgs {
-                used_by: UsedBy::Context(args.id),
+                context: args.id,
+                device: DeviceId(0),
+                flags: flags::ACCESSED_PHYSICALLY
+                    | flags::PROTECTED
+                    | if is_visible { flags::USER_VISIBLE } else { 0 },
                 size: save_area::SIZE,
                 // CAST: 64 KiB.
                 alignment: save_area::SIZE as u32,
                 supported_segments: 1_u32.wrapping_shl(segment),
+                eviction_segments: 1_u32.wrapping_shl(segment),
                 preferred_segment: segment,
-                accessed_physically: true,
-                protected: true,
-                user_visible: is_visible,
                 driver: AllocationCookie(args.id.0),
             },
         )?;

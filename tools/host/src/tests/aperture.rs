@@ -10,11 +10,11 @@ use crate::{
     ddi::{
         caps::{AdapterQuery, Luid, StartInfo},
         class::Passive,
-        object::{Allocation, ApertureRange},
-        paging::{is_removed, UnmapApertureSegment, MAX_APERTURE_PAGES},
+        object::{Allocation, ApertureRange, ContextAllocation, InAperture},
+        paging::{is_removed, PagesOf, UnmapApertureSegment, MAX_APERTURE_PAGES},
         port::Port,
         segments::{SegmentKind, Segments},
-        types::{AllocationCookie, AllocationId, CreateAllocationArgs},
+        types::{AllocationCookie, AllocationId, ContextAllocationId, CreateAllocationArgs},
     },
     kmd::fake::{
         allocation_data,
@@ -23,6 +23,7 @@ use crate::{
         Behaviour, FakeKmd, Pause, IN_LOCAL, NOTIFY_RESIDENCY, PHYSICAL,
     },
     platform::{self, Shared},
+    tests::ddi::verifier::verified,
 };
 
 fn info() -> StartInfo {
@@ -159,7 +160,7 @@ fn mem_78_the_kmd_is_told_what_the_aperture_shows() {
                 count: 3,
             },
             What::UnmapApertureSegment(UnmapApertureSegment {
-                allocation: AllocationCookie(1),
+                pages_of: PagesOf::Allocation(AllocationCookie(1)),
                 segment: APERTURE,
                 first: 4,
                 count: 3,
@@ -171,6 +172,54 @@ fn mem_78_the_kmd_is_told_what_the_aperture_shows() {
     assert_eq!(scene.journal.count(Entry::UnmapApertureSegment), 1);
     drop((allocation, scene.port));
     assert!(scene.journal.is_good_end());
+}
+
+/// MEM-84: a context allocation in system memory is shown by the name that its KMD has given it,
+/// also by a verifier, and is not mixed up with an allocation of a client that has the same number.
+#[test]
+fn mem_84_the_aperture_shows_context_allocations() {
+    for is_mixed_up in [false, true] {
+        let journal = Shared::new(Journal::new());
+        let operations = Shared::new(Operations::new().unwrap());
+        let behaviour = Behaviour {
+            operations: Some(operations.clone()),
+            ..Behaviour::default()
+        };
+        let kmd = FakeKmd::add_device(journal.clone(), behaviour);
+        let port =
+            Port::start(Box::new(verified(Box::new(kmd))), &Passive::here(), &info()).unwrap();
+        let args = CreateAllocationArgs {
+            id: AllocationId(9),
+            private_data: &allocation_data(0x2000, PHYSICAL),
+            existing: false,
+        };
+        let of_client = Allocation::create(&port, &Passive::here(), &args).unwrap();
+        // The first cookie of the double, too.
+        let cookie = AllocationCookie(1);
+        let of_kmd = ContextAllocation::new(&port, ContextAllocationId(4), cookie);
+
+        of_kmd.map_aperture(&Passive::here(), (APERTURE, 4), 0, &[0x1000, 0x8000]);
+        assert_eq!(journal.in_aperture(), 2);
+        if is_mixed_up {
+            of_client.unmap_aperture(&Passive::here(), &range(4, 2), 0x7000);
+            assert_eq!(journal.broken(), Broken::Aperture as u32);
+            continue;
+        }
+        of_kmd.unmap_aperture(&Passive::here(), &range(4, 2), 0x7000);
+        assert_eq!(journal.in_aperture(), 0);
+        assert_eq!(
+            operations.get(1).unwrap().what,
+            What::UnmapApertureSegment(UnmapApertureSegment {
+                pages_of: PagesOf::ContextAllocation(cookie),
+                segment: APERTURE,
+                first: 4,
+                count: 2,
+                dummy: 0x7000,
+            })
+        );
+        drop((of_client, of_kmd, port));
+        assert!(journal.is_good_end(), "broken: {}", journal.broken());
+    }
 }
 
 /// MEM-93: there is nothing to say about the aperture whose number WDDM 2 has removed.

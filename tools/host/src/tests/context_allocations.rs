@@ -3,13 +3,16 @@
 //! What a KMD may ask of context allocations, and what is built for them.
 
 use crate::ddi::context_allocation::{
-    CreateContextAllocationArgs, MapContextAllocationArgs, UsedBy, MAX_PRIVATE_DATA, MAX_SIZE,
+    flags, CreateContextAllocationArgs, MapContextAllocationArgs, UsedBy, MAX_PRIVATE_DATA,
+    MAX_SIZE,
 };
 use crate::ddi::paging::{Built, PagingBuffer};
-use crate::ddi::types::{AllocationCookie, ContextId};
+use crate::ddi::types::{AllocationCookie, ContextId, DeviceId};
 use crate::kmd::soft::paging_buffer;
 use crate::kmd::soft::save_area;
-use crate::logic::context_allocations::{check_create, check_map, checksum, may_map, Segments};
+use crate::logic::context_allocations::{
+    check_create, check_map, checksum, may_map, used_by, Segments,
+};
 use crate::logic::gpu_va_rules::{ClientSpace, Position, Protection};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -25,14 +28,14 @@ const SPACE: ClientSpace = ClientSpace {
     end: 1 << 20,
 };
 const GOOD: CreateContextAllocationArgs = CreateContextAllocationArgs {
-    used_by: UsedBy::Context(ContextId(1)),
+    context: ContextId(1),
+    device: DeviceId(0),
+    flags: 0,
     size: 4 * PAGE,
     alignment: 4096,
     supported_segments: (1 << 1) | (1 << 2),
+    eviction_segments: 1 << 2,
     preferred_segment: 2,
-    accessed_physically: false,
-    protected: false,
-    user_visible: false,
     driver: AllocationCookie(7),
 };
 
@@ -44,12 +47,12 @@ fn places(args: &CreateContextAllocationArgs) -> Option<Vec<u32>> {
 #[test]
 fn mem_82_mem_84_where_one_may_be() {
     assert_eq!(places(&GOOD), Some(vec![2, 1]));
-    // What is accessed physically is one range, which system memory is not.
+    // So may what is accessed physically: the aperture makes one range of system memory.
     let physical = CreateContextAllocationArgs {
-        accessed_physically: true,
+        flags: flags::ACCESSED_PHYSICALLY,
         ..GOOD
     };
-    assert_eq!(places(&physical), Some(vec![1]));
+    assert_eq!(places(&physical), Some(vec![2, 1]));
     let change = |change: fn(&mut CreateContextAllocationArgs)| {
         let mut args = GOOD;
         change(&mut args);
@@ -69,25 +72,68 @@ fn mem_82_mem_84_where_one_may_be() {
         change(|args| args.preferred_segment = 0),
         change(|args| args.preferred_segment = 32),
         change(|args| args.supported_segments = 1 << 1),
-        change(|args| {
-            args.supported_segments = 1 << 2;
-            args.accessed_physically = true;
-        }),
+        change(|args| args.eviction_segments |= 1),
+        change(|args| args.eviction_segments |= 1 << 3),
     ] {
         assert_eq!(refused, None);
     }
 }
 
 #[test]
-fn mem_86_what_is_privileged_is_not_mapped() {
-    for bits in 0..8 {
+fn mem_82_whose_one_is() {
+    let whose = |flags, context, device| {
         let args = CreateContextAllocationArgs {
-            accessed_physically: bits & 1 != 0,
-            protected: bits & 2 != 0,
-            user_visible: bits & 4 != 0,
+            context: ContextId(context),
+            device: DeviceId(device),
+            flags,
             ..GOOD
         };
-        let is_open = bits == 0 || bits & 4 != 0;
+        used_by(&args).ok()
+    };
+    let shared = flags::SHARED_ACROSS_CONTEXTS;
+    let others = flags::KNOWN & !shared;
+    for more in [0, others] {
+        assert_eq!(
+            whose(more, 1, 0),
+            Some(UsedBy::Context(ContextId(1))),
+            "{more:#x}"
+        );
+        assert_eq!(
+            whose(more | shared, 0, 2),
+            Some(UsedBy::Device(DeviceId(2))),
+            "{more:#x}"
+        );
+    }
+    // It needs the one that its flag says, and no other.
+    for (flags, context, device) in [
+        (0, 0, 0),
+        (0, 0, 2),
+        (0, 1, 2),
+        (shared, 0, 0),
+        (shared, 1, 0),
+        (shared, 1, 2),
+    ] {
+        assert_eq!(whose(flags, context, device), None);
+    }
+    for reserved in (0..u32::BITS).map(|bit| 1 << bit) {
+        let is_known = flags::KNOWN & reserved != 0;
+        assert_eq!(
+            whose(others | reserved, 1, 0).is_some(),
+            is_known && reserved != shared
+        );
+        assert_eq!(whose(shared | reserved, 0, 2).is_some(), is_known);
+    }
+}
+
+#[test]
+fn mem_86_what_is_privileged_is_not_mapped() {
+    for bits in 0..=flags::KNOWN {
+        let args = CreateContextAllocationArgs {
+            flags: bits,
+            ..GOOD
+        };
+        let is_private = args.has(flags::ACCESSED_PHYSICALLY | flags::PROTECTED);
+        let is_open = !is_private || args.has(flags::USER_VISIBLE);
         let map = MapContextAllocationArgs {
             pages: 1,
             ..MapContextAllocationArgs::default()

@@ -9,14 +9,14 @@ use crate::ddi::callbacks::{Callbacks, Record};
 use crate::ddi::caps::{Luid, StartInfo};
 use crate::ddi::class::Passive;
 use crate::ddi::context_allocation::{
-    ContextMemory, CreateContextAllocationArgs, MapContextAllocationArgs, UsedBy,
+    ContextMemory, CreateContextAllocationArgs, MapContextAllocationArgs,
 };
 use crate::ddi::object::{Context, Process};
 use crate::ddi::paging::RootPageTable;
 use crate::ddi::port::Port;
 use crate::ddi::reserve::NoAddresses;
 use crate::ddi::types::{
-    AllocationCookie, ContextAllocationId, ContextId, KmdError, KmdResult, ProcessId,
+    AllocationCookie, ContextAllocationId, ContextId, DeviceId, KmdError, KmdResult, ProcessId,
 };
 use crate::kmd::fake::journal::{Entry, Journal};
 use crate::kmd::fake::{Behaviour, FakeKmd};
@@ -24,14 +24,14 @@ use crate::platform::Shared;
 
 const ONE: ContextAllocationId = ContextAllocationId(5);
 const ARGS: CreateContextAllocationArgs = CreateContextAllocationArgs {
-    used_by: UsedBy::Context(ContextId(7)),
+    context: ContextId(7),
+    device: DeviceId(0),
+    flags: 0,
     size: 4096,
     alignment: 4096,
     supported_segments: 2,
+    eviction_segments: 2,
     preferred_segment: 1,
-    accessed_physically: false,
-    protected: false,
-    user_visible: false,
     driver: AllocationCookie(3),
 };
 const ROOT: RootPageTable = RootPageTable {
@@ -52,7 +52,7 @@ impl Memory {
 
 impl ContextMemory for Memory {
     fn create(&self, args: &CreateContextAllocationArgs) -> KmdResult<ContextAllocationId> {
-        self.note(format!("create {:?}", args.used_by));
+        self.note(format!("create for {}", args.context.0));
         Ok(ONE)
     }
 
@@ -136,7 +136,7 @@ fn mem_82_mem_88_what_waits_for_its_caller_is_refused() {
     assert_eq!(
         *memory.0.lock().unwrap(),
         [
-            "create Context(ContextId(7))",
+            "create for 7",
             "map ContextAllocationId(5) 1",
             update,
             "destroy ContextAllocationId(5)",

@@ -13,7 +13,8 @@ use crate::ddi::caps::NodeMetadata;
 use crate::ddi::class::{DeviceInterrupt, Dispatch, Passive};
 use crate::ddi::paging::{Entries, PageSize, PageTableEntry, PagingOperation, RootPageTable};
 use crate::ddi::paging::{
-    FillVirtual, NotifyResidency, PagingBuffer, TableAddress, UnmapApertureSegment, UpdatePageTable,
+    FillVirtual, NotifyResidency, PagesOf, PagingBuffer, TableAddress, UnmapApertureSegment,
+    UpdatePageTable,
 };
 use crate::ddi::port::Port;
 use crate::ddi::power::PowerState;
@@ -406,7 +407,7 @@ const WRONG: &[Case] = &[
     }),
     (Rule::BadValue, Entry::UnmapApertureSegment, |made| {
         let unmap = PagingOperation::UnmapApertureSegment(UnmapApertureSegment {
-            allocation: made.allocation,
+            pages_of: PagesOf::Allocation(made.allocation),
             segment: 0,
             first: 0,
             count: 1,

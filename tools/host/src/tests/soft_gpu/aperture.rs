@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Release;
 use super::{endless, page, runs, started, submit, word, Commands, Ear, Scene, CODE, DATA, PAGE};
 use crate::ddi::caps::AdapterQuery;
 use crate::ddi::class::Passive;
-use crate::ddi::object::{Allocation, ApertureRange};
+use crate::ddi::object::{Allocation, ApertureRange, InAperture};
 use crate::ddi::port::Port;
 use crate::ddi::segments::Segments;
 use crate::ddi::types::{AllocationId, CreateAllocationArgs};
