@@ -181,13 +181,13 @@ impl Callbacks {
             .update(allocation, private_data)
     }
 
-    /// DestroyContextAllocation. Its memory goes when its contexts are off the engines (MEM-90).
+    /// DestroyContextAllocation, at any time: it waits for nothing. Its memory goes when its
+    /// contexts are off the engines (MEM-90).
     pub fn destroy_context_allocation(
         &self,
-        class: &Passive,
+        _: &Passive,
         allocation: ContextAllocationId,
     ) -> KmdResult {
-        self.context_memory(class.may_allocate())?
-            .destroy(allocation)
+        self.context_memory(true)?.destroy(allocation)
     }
 }

@@ -59,7 +59,7 @@ impl Passive {
         }
     }
 
-    /// Whether context allocations may be made, mapped and destroyed here.
+    /// Whether context allocations may be made and mapped here.
     pub fn may_allocate(&self) -> bool {
         self.asks == Asks::Anything
     }

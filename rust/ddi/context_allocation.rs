@@ -3,9 +3,9 @@
 //! Context allocations: memory that a KMD makes for a context, or for all contexts of a device,
 //! such as what a context is saved to (MEM-82 to MEM-90). No client has a handle of one.
 //!
-//! The calls are callbacks of [`Callbacks`](super::callbacks::Callbacks). They are of class P, and
-//! wait for the memory manager. So they are refused where that may wait for the caller: all of them
-//! in BuildPagingBuffer, and all but the update in SetRootPageTable.
+//! The calls are callbacks of [`Callbacks`](super::callbacks::Callbacks). They are of class P. All
+//! but the destroy wait for the memory manager. So they are refused where that may wait for the
+//! caller: all of them in BuildPagingBuffer, and all but the update in SetRootPageTable.
 
 use super::types::{
     AllocationCookie,
@@ -113,6 +113,7 @@ pub trait ContextMemory: Send + Sync {
     /// UpdateContextAllocation: on return the paging node has done what the KMD has built for it.
     fn update(&self, allocation: ContextAllocationId, private_data: &[u8]) -> KmdResult;
 
-    /// DestroyContextAllocation. No engine that runs its context loses it before it is done.
+    /// DestroyContextAllocation. No engine that runs its context loses it before it is done. Waits
+    /// for nothing.
     fn destroy(&self, allocation: ContextAllocationId) -> KmdResult;
 }

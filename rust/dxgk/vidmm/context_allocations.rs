@@ -3,11 +3,11 @@
 //! The context allocations of an adapter, as its KMD asks for them by callbacks (MEM-82 to MEM-90).
 //!
 //! A callback comes from inside of the KMD, where the OS part may hold locks. So what waits for the
-//! paging node, for page tables, or for others to give way, is left to workers of the adapter, and
-//! the caller waits. It gives up when the adapter is about to be reset or stopped, which waits for
-//! all who are inside; the worker does not, so that nothing it has given to the node runs later.
-//! There are two. What takes and frees memory waits for page tables. Those wait for
-//! SetRootPageTable, which may update: that waits for the paging node alone.
+//! paging node, for page tables, or for others to give way, is left to workers of the adapter. The
+//! caller waits, but not for an end. It gives up when the adapter is about to be reset or stopped,
+//! which waits for all who are inside; the worker does not, so that nothing it has given to the node
+//! runs later. There are two workers. What takes and frees memory waits for page tables. Those wait
+//! for SetRootPageTable, which may update: that waits for the paging node alone.
 //!
 //! ```text
 //! KMD ── callback ── Job ──> OrderedWorker ── PagingEngine ── BuildPagingBuffer ── paging node
@@ -337,11 +337,9 @@ impl ContextAllocations {
         answer
     }
 
-    /// Leaves something to a worker.
-    fn enqueue(self: &Arc<Self>, request: Request, batch: u64) -> DxgResult<Arc<Job>> {
-        let object = request.object();
-        let operation = request.operation();
-        let job = pin_arc(
+    /// Something for a worker.
+    fn job(self: &Arc<Self>, request: Request, batch: u64) -> DxgResult<Arc<Job>> {
+        Ok(pin_arc(
             pin_init!(Job {
                 all: self.clone(),
                 request,
@@ -353,7 +351,11 @@ impl ContextAllocations {
                 work <- new_work!("Job::work"),
             }),
             GFP_KERNEL_ACCOUNT,
-        )?;
+        )?)
+    }
+
+    /// Leaves it to its worker.
+    fn enqueue(&self, job: Arc<Job>) {
         let worker = match &job.request {
             Request::Update(..) => &self.updates,
             Request::Create(..) | Request::Map(..) | Request::Reclaim(_) => &self.makes,
@@ -361,23 +363,23 @@ impl ContextAllocations {
 
         self.log.write(|| Action {
             kind: Kind::Queue,
-            operation,
-            batch,
-            object,
+            operation: job.request.operation(),
+            batch: job.batch,
+            object: job.request.object(),
             ..Action::default()
         });
-        worker.enqueue(job.clone());
-        Ok(job)
+        worker.enqueue(job);
     }
 
-    /// The same, and returns when it is done, with the address of what was mapped. DeviceRemoved if
-    /// the adapter is about to be reset or stopped; then nobody knows of what is made.
+    /// Leaves something to a worker, and returns when it is done, with the address of what was
+    /// mapped. DeviceRemoved if the adapter is about to be reset or stopped; then nobody knows of
+    /// what is made.
     ///
     /// Context: may sleep. The worker needs no lock that the caller holds.
     fn ask(self: &Arc<Self>, request: Request, batch: u64) -> KmdResult<u64> {
-        let job = self
-            .enqueue(request, batch)
-            .map_err(|_| KmdError::NoMemory)?;
+        let job = self.job(request, batch).map_err(|_| KmdError::NoMemory)?;
+
+        self.enqueue(job.clone());
 
         let is_done = || (job.state.load(Acquire) == DONE).then_some(());
 
@@ -675,12 +677,14 @@ impl ContextMemory for Arc<ContextAllocations> {
             |batch| {
                 let found = self.find(allocation)?;
                 let user = id_of(found.used_by);
-                // It is reclaimed with its context, if there is no memory to do it before.
-                let _job = self
-                    .enqueue(Request::Reclaim(found), batch)
+                // Without memory it stays until its context ends.
+                let job = self
+                    .job(Request::Reclaim(found), batch)
                     .map_err(|_| KmdError::NoMemory)?;
 
+                // The last reference is the worker's, so that nothing ends in here.
                 drop(self.take_out(user, allocation.0));
+                self.enqueue(job);
                 Ok(())
             },
             |()| 0,

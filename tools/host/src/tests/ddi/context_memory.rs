@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From which entries a KMD may ask for context allocations (MEM-82, MEM-88).
+//! From which entries a KMD may ask for context allocations (MEM-82, MEM-88, MEM-90).
 
 use std::sync::Mutex;
 
@@ -92,7 +92,7 @@ fn ask(callbacks: &Callbacks, class: &Passive) -> [KmdResult; 4] {
 
 /// Each entry that a double is called by asks for everything.
 #[test]
-fn mem_82_mem_88_what_waits_for_its_caller_is_refused() {
+fn mem_82_mem_88_mem_90_what_waits_for_its_caller_is_refused() {
     let answers = Shared::new(Mutex::new(Vec::new()));
     let told = answers.clone();
     let record = Record::new().unwrap();
@@ -121,27 +121,33 @@ fn mem_82_mem_88_what_waits_for_its_caller_is_refused() {
     process.flush_tlb(&class, 0, 0);
 
     let refused = Err(KmdError::InvalidParameter);
-    let updates = [refused, refused, Ok(()), refused];
+    // A destroy waits for nobody.
+    let updates = [refused, refused, Ok(()), Ok(())];
+    let paging = [refused, refused, refused, Ok(())];
     assert_eq!(
         *answers.lock().unwrap(),
         [
             (Entry::CreateContext, [Ok(()); 4]),
             (Entry::SetRootPageTable, updates),
             (Entry::SetRootPageTable, updates),
-            (Entry::FlushTlb, [refused; 4]),
+            (Entry::FlushTlb, paging),
         ]
     );
     // What was refused never got there.
     let update = "update ContextAllocationId(5) [1, 2]";
+    let destroy = "destroy ContextAllocationId(5)";
     assert_eq!(
         *memory.0.lock().unwrap(),
         [
             "create for 7",
             "map ContextAllocationId(5) 1",
             update,
-            "destroy ContextAllocationId(5)",
+            destroy,
             update,
+            destroy,
             update,
+            destroy,
+            destroy,
         ]
     );
     // At the end of the adapter there is nobody to ask.
