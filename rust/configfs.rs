@@ -756,9 +756,9 @@ impl AttributeOperations<28> for SoftAdapter {
     type Data = Self;
 
     fn show(this: &Self, page: &mut [u8; PAGE_SIZE]) -> Result<usize> {
-        let name = this.state.lock().config.save_areas.name();
+        let [kind, of, place, end] = this.state.lock().config.save_areas.words();
 
-        show(page, fmt!("{name}\n"))
+        show(page, fmt!("{kind}{of}{place}{end}\n"))
     }
 
     fn store(this: &Self, page: &[u8]) -> Result {

@@ -699,7 +699,15 @@ impl MadeFor for ContextAllocations {
         drop(node);
         while let Some(allocation) = self.take_left(id) {
             if !self.has_ended.load(Acquire) {
-                pr_warn!("the driver has left a context allocation of {id} behind\n");
+                let user = match allocation.used_by {
+                    UsedBy::Context(_) => "context",
+                    UsedBy::Device(_) => "device",
+                };
+
+                pr_warn!(
+                    "driver bug: it has left context allocation {} of {user} {id} behind\n",
+                    allocation.id
+                );
             }
             allocation.end();
         }

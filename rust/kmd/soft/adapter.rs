@@ -8,10 +8,7 @@ use super::{
         Cmp,
         ENGINES, //
     },
-    config::{
-        Config,
-        SaveAreas, //
-    },
+    config::Config,
     context::Context,
     cpu_events::{
         ContextEvents,
@@ -37,7 +34,10 @@ use super::{
     parts::AdapterParts,
     polls::Polls,
     queue::Queue,
-    save_area,
+    save_area::{
+        self,
+        SaveArea, //
+    },
     shell::Shell,
     system_space::SystemSpace,
     table_writes,
@@ -50,11 +50,6 @@ use crate::{
     ddi::{
         callbacks::Callbacks,
         class::Passive,
-        context_allocation::{
-            flags,
-            CreateContextAllocationArgs,
-            MapContextAllocationArgs, //
-        },
         doorbell::{
             Connected,
             CreateDoorbellArgs,
@@ -67,7 +62,6 @@ use crate::{
         },
         paging::{
             Built,
-            PageSize,
             PagingOperation,
             RootPageTable, //
         },
@@ -84,13 +78,10 @@ use crate::{
             Slab, //
         },
         types::{
-            AllocationCookie,
-            ContextAllocationId,
             ContextCookie,
             CreateContextArgs,
             CreateHwQueueArgs,
             DeviceCookie,
-            DeviceId,
             DoorbellCookie,
             HwQueueCookie,
             KmdError,
@@ -132,10 +123,10 @@ use core::array;
 
 /// A started adapter.
 pub(super) struct Adapter {
-    config: Config,
-    callbacks: Callbacks,
+    pub(super) config: Config,
+    pub(super) callbacks: Callbacks,
     local: Option<SegmentMemory>,
-    ids: SegmentIds,
+    pub(super) ids: SegmentIds,
     aperture: Shared<Aperture>,
     /// Where engines keep entries of logs back, if they do.
     late: Option<Shared<LateStores>>,
@@ -331,11 +322,11 @@ impl Adapter {
         device: DeviceCookie,
         args: &CreateContextArgs<'_>,
     ) -> KmdResult<ContextCookie> {
-        let save_area = self.new_save_area(class, args)?;
-        let made = self.add_context(device, args, save_area);
+        let save_area = self.save_area_of(class, device, args)?;
+        let made = self.add_context(device, args, save_area.clone());
 
         if made.is_err() {
-            self.end_save_area(class, save_area);
+            self.leave_save_area_of(class, save_area.as_deref());
         }
         made
     }
@@ -344,7 +335,7 @@ impl Adapter {
         &self,
         device: DeviceCookie,
         args: &CreateContextArgs<'_>,
-        save_area: Option<ContextAllocationId>,
+        save_area: Option<Shared<SaveArea>>,
     ) -> KmdResult<ContextCookie> {
         // CAST: 32 bits fit a usize.
         let engine = args.node as usize;
@@ -376,76 +367,6 @@ impl Adapter {
         }
     }
 
-    /// Memory for what a context of a client is saved to, if the adapter keeps it there.
-    fn new_save_area(
-        &self,
-        class: &Passive,
-        args: &CreateContextArgs<'_>,
-    ) -> KmdResult<Option<ContextAllocationId>> {
-        let is_visible = self.config.save_areas == SaveAreas::Visible;
-
-        if self.config.save_areas == SaveAreas::None || args.is_system {
-            return Ok(None);
-        }
-
-        let segment = self.ids.local.unwrap_or(self.ids.aperture);
-        let allocation = self.callbacks.create_context_allocation(
-            class,
-            &CreateContextAllocationArgs {
-                context: args.id,
-                device: DeviceId(0),
-                flags: flags::ACCESSED_PHYSICALLY
-                    | flags::PROTECTED
-                    | if is_visible { flags::USER_VISIBLE } else { 0 },
-                size: save_area::SIZE,
-                // CAST: 64 KiB.
-                alignment: save_area::SIZE as u32,
-                supported_segments: 1_u32.wrapping_shl(segment),
-                eviction_segments: 1_u32.wrapping_shl(segment),
-                preferred_segment: segment,
-                driver: AllocationCookie(args.id.0),
-            },
-        )?;
-        let map = MapContextAllocationArgs {
-            pages: save_area::SIZE / PageSize::Kib4.bytes(),
-            ..MapContextAllocationArgs::default()
-        };
-
-        if is_visible {
-            let mapped = self
-                .callbacks
-                .map_context_allocation(class, allocation, &map);
-
-            if let Err(error) = mapped {
-                self.end_save_area(class, Some(allocation));
-                return Err(error);
-            }
-        }
-        Ok(Some(allocation))
-    }
-
-    /// The context does not use it any more.
-    fn end_save_area(&self, class: &Passive, save_area: Option<ContextAllocationId>) {
-        if let Some(allocation) = save_area {
-            // After the end of the adapter it is gone already.
-            let _gone = self.callbacks.destroy_context_allocation(class, allocation);
-        }
-    }
-
-    /// Its save area says where its page tables begin.
-    fn update_save_area(&self, class: &Passive, context: &Context, root: &RootPageTable) {
-        if let Some(area) = &context.save_area {
-            // OVERFLOW: it counts modulo 2^32.
-            let number = platform::fetch_add(&area.updates, 1).wrapping_add(1);
-            let data = save_area::update_of(number, root.address, root.entries);
-
-            // It fails if the adapter does, which is told to the client elsewhere.
-            let _failed = self
-                .callbacks
-                .update_context_allocation(class, area.allocation, &data);
-        }
-    }
-
     /// DestroyContext. Without such a context nothing happens.
     pub(super) fn destroy_context(&self, class: &Passive, cookie: ContextCookie) {
         let removed = self.contexts.lock().remove(number(cookie.0));
@@ -457,10 +378,7 @@ impl Adapter {
             if let Some(shell) = self.engine(context.engine) {
                 shell.remove_context(&context);
             }
-            self.end_save_area(
-                class,
-                context.save_area.as_ref().map(|area| area.allocation),
-            );
+            self.leave_save_area_of(class, context.save_area.as_deref());
             if context.system.is_some() && !self.has_system_context() {
                 self.set_system_root(None);
             }

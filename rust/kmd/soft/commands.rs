@@ -55,6 +55,8 @@ pub(super) enum Command {
     FailUpdates { monitored: bool, current: bool },
     /// Something of the adapter has changed, to this value.
     Change(Change, u64),
+    /// The driver ends the save areas of all contexts, whatever runs.
+    EndSaveAreas,
 }
 
 /// A change that is made to happen, by its number: those that do not happen by themselves.
@@ -121,6 +123,7 @@ impl Command {
                     current: argument & 2 != 0,
                 })
             }
+            13 if node == 0 && argument == 0 => return Ok(Self::EndSaveAreas),
             _ => return Err(KmdError::InvalidParameter),
         };
 

@@ -120,7 +120,7 @@ impl TableMemory {
 
 /// Which memory of its own a context has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SaveAreas {
+pub enum SaveAreaKind {
     /// It has no memory of its own.
     #[default]
     None,
@@ -130,21 +130,59 @@ pub enum SaveAreas {
     Visible,
 }
 
+/// The save areas of an adapter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SaveAreas {
+    /// What kind they are.
+    pub kind: SaveAreaKind,
+    /// All contexts of a device have one together.
+    pub of_devices: bool,
+    /// They are in system memory, even if the adapter has memory of its own.
+    pub in_system_memory: bool,
+    /// The driver leaves them behind, for tests of the OS part (MEM-90).
+    pub are_left: bool,
+}
+
 impl SaveAreas {
-    const ALL: [(Self, &'static str); 3] = [
-        (Self::None, "none"),
-        (Self::Private, "private"),
-        (Self::Visible, "visible"),
+    const KINDS: [(SaveAreaKind, &'static str); 3] = [
+        (SaveAreaKind::None, "none"),
+        (SaveAreaKind::Private, "private"),
+        (SaveAreaKind::Visible, "visible"),
     ];
 
-    /// The one that `save_areas` in configfs names.
-    pub fn named(name: &str) -> Option<Self> {
-        named(&Self::ALL, name)
+    /// Those that `save_areas` in configfs names: a kind, and more about it.
+    pub fn named(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let mut areas = Self {
+            kind: named(&Self::KINDS, words.next()?)?,
+            ..Self::default()
+        };
+
+        for word in words {
+            let place = match word {
+                "device" => &mut areas.of_devices,
+                "system" => &mut areas.in_system_memory,
+                "left" => &mut areas.are_left,
+                _ => return None,
+            };
+
+            if areas.kind == SaveAreaKind::None || core::mem::replace(place, true) {
+                return None;
+            }
+        }
+        Some(areas)
     }
 
-    /// As `save_areas` in configfs has it.
-    pub fn name(self) -> &'static str {
-        name_of(&Self::ALL, self)
+    /// As `save_areas` in configfs has it, in parts.
+    pub fn words(self) -> [&'static str; 4] {
+        let word = |is_set, word| if is_set { word } else { "" };
+
+        [
+            name_of(&Self::KINDS, self.kind),
+            word(self.of_devices, " device"),
+            word(self.in_system_memory, " system"),
+            word(self.are_left, " left"),
+        ]
     }
 }
 

@@ -5,18 +5,15 @@
 
 use super::{
     listed::Listed,
-    queue::Queue, //
+    queue::Queue,
+    save_area::SaveArea, //
 };
 use crate::{
-    ddi::{
-        queue::Suspend,
-        types::ContextAllocationId, //
-    },
+    ddi::queue::Suspend,
     platform::{
         self,
         Shared,
-        ShortLock,
-        Word32, //
+        ShortLock, //
     }, //
 };
 
@@ -28,16 +25,9 @@ pub(super) struct Context {
     pub(super) system: Option<u16>,
     /// Takes its submissions, if it is a context of packets.
     pub(super) packets: Option<Shared<Queue>>,
-    /// What it is saved to, if that is memory of its own.
-    pub(super) save_area: Option<SaveArea>,
+    /// What it is saved to, alone or with others of its device, if that is memory of its own.
+    pub(super) save_area: Option<Shared<SaveArea>>,
     control: ShortLock<Control>,
-}
-
-/// The save area of a context.
-pub(super) struct SaveArea {
-    pub(super) allocation: ContextAllocationId,
-    /// How many updates there were.
-    pub(super) updates: Word32,
 }
 
 /// What the engine is to do with a context.
@@ -68,7 +58,7 @@ impl Context {
         engine: usize,
         system: Option<u16>,
         packets: Option<Shared<Queue>>,
-        save_area: Option<ContextAllocationId>,
+        save_area: Option<Shared<SaveArea>>,
     ) -> Option<Shared<Self>> {
         let control = Control {
             wish: None,
@@ -82,10 +72,7 @@ impl Context {
             engine,
             system,
             packets,
-            save_area: save_area.map(|allocation| SaveArea {
-                allocation,
-                updates: platform::word32(0),
-            }),
+            save_area,
             control: platform::short_lock!(control, "soft::Context::control")?,
         })
     }

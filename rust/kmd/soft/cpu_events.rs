@@ -16,7 +16,8 @@ use super::{
     listed::{
         List,
         Listed, //
-    }, //
+    },
+    save_area::SaveArea, //
 };
 use crate::{
     ddi::{
@@ -58,9 +59,10 @@ const MOST_EVENTS: u32 = 1024;
 const SIGNALS: u32 = 256;
 const SIGNALS_OF_EVENT: u32 = 64;
 
-/// A device: whose it is, and its events.
+/// A device: whose it is, its events, and what its contexts are saved to.
 struct Device {
     process: ProcessCookie,
+    save_area: Option<Shared<SaveArea>>,
     first: Option<u32>,
     count: u32,
 }
@@ -236,9 +238,14 @@ impl CpuEvents {
     }
 
     /// CreateDevice: without events.
-    pub(super) fn create_device(&self, process: ProcessCookie) -> KmdResult<DeviceCookie> {
+    pub(super) fn create_device(
+        &self,
+        process: ProcessCookie,
+        save_area: Option<Shared<SaveArea>>,
+    ) -> KmdResult<DeviceCookie> {
         let device = Device {
             process,
+            save_area,
             first: None,
             count: 0,
         };
@@ -247,11 +254,18 @@ impl CpuEvents {
         Ok(DeviceCookie(number.into()))
     }
 
-    /// DestroyDevice, whose events are gone.
-    pub(super) fn destroy_device(&self, device: DeviceCookie) {
+    /// DestroyDevice, whose events are gone. Returns what its contexts were saved to.
+    pub(super) fn destroy_device(&self, device: DeviceCookie) -> Option<Shared<SaveArea>> {
         let removed = self.devices.lock().remove(number(device.0));
 
-        drop(removed);
+        removed?.object.save_area
+    }
+
+    /// What all contexts of a device are saved to.
+    pub(super) fn save_area_of(&self, device: DeviceCookie) -> Option<Shared<SaveArea>> {
+        let devices = self.devices.lock();
+
+        devices.get(number(device.0))?.save_area.clone()
     }
 
     /// The process of a device.

@@ -35,6 +35,7 @@ pub mod queue;
 mod recovery;
 mod report;
 pub mod save_area;
+mod save_areas;
 mod shell;
 mod system_space;
 pub mod table_writes;
@@ -160,6 +161,7 @@ pub use config::{
     FenceMemory,
     MonitoredValues,
     NativeInterruptMode,
+    SaveAreaKind,
     SaveAreas,
     TableMemory,
     TableUpdates, //
@@ -223,7 +225,7 @@ impl Config {
             && self.fence_addresses.is_valid()
             && self.fence_stride.is_power_of_two()
             && (8..=4096).contains(&self.fence_stride)
-            && (self.save_areas == SaveAreas::None || self.has_paging_node())
+            && (self.save_areas.kind == SaveAreaKind::None || self.has_paging_node())
             && (self.table_updates == TableUpdates::Processor || self.has_paging_node())
             && (self.tables == TableMemory::System || self.has_room_for_tables())
             && identity::is_wddm_version(self.wddm_version)
@@ -430,8 +432,8 @@ impl Kmd for SoftKmd {
         self.adapter()?.create_process()
     }
 
-    fn create_device(&self, _: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie> {
-        self.adapter()?.cpu_events.create_device(device.process)
+    fn create_device(&self, class: &Passive, device: &CreateDeviceArgs) -> KmdResult<DeviceCookie> {
+        self.adapter()?.create_device(class, device)
     }
 
     fn create_cpu_event(
@@ -718,7 +720,7 @@ impl Kmd for SoftKmd {
     }
 
     /// Of the known ones the usage of a CPU event; what was kept for one; private commands.
-    fn escape(&self, _: &Passive, escape: &Escape<'_>, data: &mut [u8]) -> KmdResult {
+    fn escape(&self, class: &Passive, escape: &Escape<'_>, data: &mut [u8]) -> KmdResult {
         match (escape.flags, data.len()) {
             (KNOWN_ESCAPE, KNOWN_ESCAPE_SIZE) => Err(KmdError::NotSupported),
             (flags, USAGE_SIZE) if is_known(flags & !VIRTUAL_MACHINE_DATA) => {
@@ -744,7 +746,7 @@ impl Kmd for SoftKmd {
                 if !escape.is_privileged {
                     return Err(KmdError::AccessDenied);
                 }
-                self.adapter()?.command(command)?;
+                self.adapter()?.command(class, command)?;
                 if let Some(node) = command.holds_reset() {
                     let held_in = self.adapter()?.reset_held_in(node);
 
@@ -829,9 +831,9 @@ impl Destroy for SoftKmd {
         }
     }
 
-    fn destroy_device(&self, _: &Passive, device: DeviceCookie) {
+    fn destroy_device(&self, class: &Passive, device: DeviceCookie) {
         if let Ok(adapter) = self.adapter() {
-            adapter.cpu_events.destroy_device(device);
+            adapter.destroy_device(class, device);
         }
     }
 

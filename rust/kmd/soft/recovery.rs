@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     ddi::{
+        class::Passive,
         recovery::{
             DebugInfo,
             EngineStatus,
@@ -153,7 +154,7 @@ impl Adapter {
     }
 
     /// A private command of the software GPU.
-    pub(super) fn command(&self, command: Command) -> KmdResult {
+    pub(super) fn command(&self, class: &Passive, command: Command) -> KmdResult {
         match command {
             Command::Engine { node, what } => {
                 let shell = self
@@ -171,6 +172,7 @@ impl Adapter {
                 self.cpu_events.note_everywhere(&cause);
             }
             Command::LoseDevice => self.lose(),
+            Command::EndSaveAreas => self.end_save_areas(class),
             Command::FailResets {
                 engine,
                 adapter,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The save area of a context: memory of its own that the adapter keeps for it (MEM-82). It says
+//! The save area of a context, or of all contexts of a device: memory that the adapter keeps for
+//! them (MEM-82). It says
 //! where the page tables of the context begin, so that it is the documented case of an update when
 //! they move (MEM-89).
 //!
@@ -13,11 +14,21 @@
 //! ```
 
 use super::paging_buffer::write;
-use crate::ddi::paging::{
-    Built,
-    InitContextResource,
-    PagingBuffer,
-    UpdateContextAllocation, //
+use crate::{
+    ddi::{
+        paging::{
+            Built,
+            InitContextResource,
+            PagingBuffer,
+            UpdateContextAllocation, //
+        },
+        types::ContextAllocationId, //
+    },
+    platform::{
+        self,
+        Shared,
+        Word32, //
+    }, //
 };
 
 /// Bytes of a save area.
@@ -28,6 +39,37 @@ pub const MAGIC: u32 = 0x5347_5844;
 
 /// Bytes of the private data of an update: all behind the first dword.
 pub const UPDATE_SIZE: usize = 20;
+
+/// One of them.
+pub(super) struct SaveArea {
+    pub(super) allocation: ContextAllocationId,
+    /// How many updates there were.
+    updates: Word32,
+    /// 1 once its end has begun.
+    ended: Word32,
+}
+
+impl SaveArea {
+    /// One that is in this memory; `None` if there is none for the rest. May sleep.
+    pub(super) fn new(allocation: ContextAllocationId) -> Option<Shared<Self>> {
+        platform::shared(Self {
+            allocation,
+            updates: platform::word32(0),
+            ended: platform::word32(0),
+        })
+    }
+
+    /// Its end begins; false if it has before.
+    pub(super) fn end(&self) -> bool {
+        platform::cmpxchg(&self.ended, 0, 1)
+    }
+
+    /// The number of the next update.
+    pub(super) fn next_update(&self) -> u32 {
+        // OVERFLOW: it counts modulo 2^32.
+        platform::fetch_add(&self.updates, 1).wrapping_add(1)
+    }
+}
 
 /// The private data of the update with this number, when page tables begin there.
 pub fn update_of(number: u32, table: u64, entries: u32) -> [u8; UPDATE_SIZE] {

@@ -36,6 +36,8 @@ pub enum Command {
     Change = 11,
     /// Bits of [`FenceUpdates`]. No node.
     FailFenceUpdates = 12,
+    /// The driver ends the save areas of all contexts, whatever runs. No node and no argument.
+    EndSaveAreas = 13,
 }
 
 bitflags::bitflags! {

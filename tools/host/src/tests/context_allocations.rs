@@ -10,6 +10,7 @@ use crate::ddi::paging::{Built, PagingBuffer};
 use crate::ddi::types::{AllocationCookie, ContextId, DeviceId};
 use crate::kmd::soft::paging_buffer;
 use crate::kmd::soft::save_area;
+use crate::kmd::soft::{SaveAreaKind, SaveAreas};
 use crate::logic::context_allocations::{
     check_create, check_map, checksum, may_map, used_by, Segments,
 };
@@ -192,6 +193,40 @@ fn mem_85_mem_86_where_it_is_mapped_and_how() {
         },
     ] {
         assert!(map(refused).is_err(), "{refused:?}");
+    }
+}
+
+#[test]
+fn mem_82_what_save_areas_there_are() {
+    let private = SaveAreas {
+        kind: SaveAreaKind::Private,
+        ..SaveAreas::default()
+    };
+    let all = SaveAreas {
+        kind: SaveAreaKind::Visible,
+        of_devices: true,
+        in_system_memory: true,
+        are_left: true,
+    };
+    for (text, areas) in [
+        ("none", SaveAreas::default()),
+        ("private", private),
+        ("visible device system left", all),
+    ] {
+        assert_eq!(SaveAreas::named(text), Some(areas));
+        assert_eq!(areas.words().concat(), text);
+    }
+    assert_eq!(SaveAreas::named("visible left system device"), Some(all));
+    for text in [
+        "",
+        "device",
+        "none device",
+        "private visible",
+        "private device device",
+        "private  device",
+        "private no",
+    ] {
+        assert_eq!(SaveAreas::named(text), None, "{text}");
     }
 }
 

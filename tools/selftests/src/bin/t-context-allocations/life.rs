@@ -134,6 +134,7 @@ fn nodes() -> TestResult {
         soft.set("save_areas", "none")?;
         soft.set(name, value)?;
         ensure!(soft.set("save_areas", "private").is_err());
+        ensure!(soft.set("save_areas", "visible device system").is_err());
         soft.set("enabled", "1")?;
         soft.remove()?;
     }

@@ -9,8 +9,10 @@ use selftests::{ensure, ensure_eq, Suite, TestResult};
 use crate::t_paging::log::{Log, Record};
 
 mod clients;
+mod ends;
 mod hangs;
 mod life;
+mod places;
 mod root;
 mod update;
 
@@ -22,11 +24,14 @@ const MAGIC: u32 = 0x5347_5844;
 const CREATE: &str = "CB CreateContextAllocation";
 const MAPPED: &str = "RETURN MapContextAllocation";
 const ROOT: &str = "DDI SetRootPageTable";
+const DESTROY: &str = "CB DestroyContextAllocation";
+/// What the kernel's log says of a driver that has left one behind.
+const BEHIND: &str = "driver bug: it has left context allocation";
 
 pub(crate) fn main() {
     let suite = Suite::new("context-allocations");
     let suite = root::tests(clients::tests(life::tests(update::tests(suite))));
-    hangs::tests(suite).run()
+    ends::tests(places::tests(hangs::tests(suite))).run()
 }
 
 /// An adapter whose contexts have save areas of this kind, and a client on it.

@@ -26,7 +26,7 @@ fn users() -> TestResult {
         let gpu = selftests::gpu::Gpu::on(&device, 0)?;
         fails_with(adapter.reset(None), Status::ACCESS_DENIED)?;
         fails_with(adapter.reset(Some(0)), Status::ACCESS_DENIED)?;
-        for command in (1..=10).chain([12]) {
+        for command in (1..=10).chain([12, 13]) {
             let mut data = bytes(command, 0, 0);
             fails_with(adapter.private_escape(&mut data), Status::ACCESS_DENIED)?;
         }
@@ -40,7 +40,7 @@ fn commands() -> TestResult {
     let gpu = faulty.gpu(0)?;
     let invalid = Status::INVALID_PARAMETER;
     let good = bytes(6, 0, 0);
-    for (at, byte) in [(0, 0), (4, 2), (8, 0), (8, 13), (12, 4), (16, 2)] {
+    for (at, byte) in [(0, 0), (4, 2), (8, 0), (8, 14), (12, 4), (16, 2)] {
         let mut data = good.clone();
         data[at] = byte;
         fails_with(faulty.adapter.private_escape(&mut data), invalid)?;
@@ -48,7 +48,7 @@ fn commands() -> TestResult {
     for (command, node, argument) in [(1, 0, 1), (2, 0, 1), (3, 0, 2), (5, 0, 1_000_000_001)]
         .into_iter()
         .chain([(7, 1, 0), (7, 0, 1), (8, 1, 0), (8, 0, 8), (9, 0, 8)])
-        .chain([(12, 1, 0), (12, 0, 4)])
+        .chain([(12, 1, 0), (12, 0, 4), (13, 1, 0), (13, 0, 1)])
     {
         let mut data = bytes(command, node, argument);
         fails_with(faulty.adapter.private_escape(&mut data), invalid)?;
