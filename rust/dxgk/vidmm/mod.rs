@@ -23,6 +23,7 @@ pub(in crate::dxgk) mod all_allocations;
 pub(in crate::dxgk) mod all_contexts;
 mod aperture;
 mod context_allocation;
+mod context_allocation_tests;
 pub(in crate::dxgk) mod context_allocations;
 mod context_pages;
 pub(in crate::dxgk) mod context_user;

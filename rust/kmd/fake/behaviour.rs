@@ -66,6 +66,8 @@ pub struct Behaviour {
     pub asks: Option<Shared<Ask>>,
     /// What it says of its adapter otherwise than usual.
     pub change_caps: Option<fn(&mut DriverCaps)>,
+    /// Its node is a paging node, too, which needs to do nothing.
+    pub has_paging_node: bool,
     /// What it says about features, and in which order it was asked.
     pub features: Option<Shared<Features>>,
     /// What it says of its nodes otherwise than usual.

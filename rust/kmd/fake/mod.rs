@@ -129,6 +129,8 @@ use journal::{
 };
 use native_fences::NativeFences;
 
+#[cfg(CONFIG_KUNIT = "y")]
+pub use behaviour::Ask;
 pub use behaviour::{
     allocation_data,
     Behaviour,
@@ -307,6 +309,9 @@ impl Kmd for FakeKmd {
                 *caps = facts::driver_caps();
                 if let Some(mmu) = &self.behaviour.mmu {
                     mmu.change_caps(&mut caps.gpu_mmu);
+                }
+                if self.behaviour.has_paging_node {
+                    caps.paging_node = Some(0);
                 }
                 if let Some(change) = self.behaviour.change_caps {
                     change(caps);
@@ -763,7 +768,10 @@ impl Kmd for FakeKmd {
                     mmu.flush(process.0, first, last);
                 }
             }
-            // It has no paging node.
+            PagingOperation::InitContextResource(init, _) if self.behaviour.has_paging_node => {
+                self.init_context_resource(&init);
+            }
+            // Its paging node does nothing, if it has one.
             PagingOperation::UpdatePageTable(_, Some(_))
             | PagingOperation::FlushTlb {
                 buffer: Some(_), ..

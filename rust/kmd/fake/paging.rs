@@ -16,6 +16,7 @@ use super::{
 use crate::{
     ddi::paging::{
         Entries,
+        InitContextResource,
         MapApertureSegment,
         NotifyResidency,
         TableAddress,
@@ -73,6 +74,20 @@ impl FakeKmd {
         // CAST: a usize fits 64 bits.
         self.journal
             .map_aperture(map.pages_of, map.first, map.pages.len() as u64);
+    }
+
+    /// It leaves the zeros that are there.
+    pub(super) fn init_context_resource(&self, init: &InitContextResource) {
+        let _call = self.enter(Entry::InitContextResource);
+
+        self.linger();
+        if init.size == 0
+            || [init.at.1, init.size, init.destination]
+                .iter()
+                .any(|value| value % PAGE_SIZE != 0)
+        {
+            self.journal.bad_value();
+        }
     }
 
     pub(super) fn notify_residency(&self, notify: &NotifyResidency) {
