@@ -10,6 +10,7 @@ use crate::t_paging::log::{Log, Record};
 
 mod clients;
 mod ends;
+mod handles;
 mod hangs;
 mod life;
 mod places;
@@ -31,7 +32,8 @@ const BEHIND: &str = "driver bug: it has left context allocation";
 pub(crate) fn main() {
     let suite = Suite::new("context-allocations");
     let suite = root::tests(clients::tests(life::tests(update::tests(suite))));
-    ends::tests(places::tests(hangs::tests(suite))).run()
+    let suite = ends::tests(places::tests(hangs::tests(suite)));
+    handles::tests(suite).run()
 }
 
 /// An adapter whose contexts have save areas of this kind, and a client on it.

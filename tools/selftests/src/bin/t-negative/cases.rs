@@ -6,7 +6,7 @@ use selftests::memory::{KERNEL_HALF, UNMAPPED};
 use selftests::TestResult;
 
 use crate::t_negative::image::Image;
-use crate::t_negative::table::Field;
+use crate::t_negative::table::{Field, Kind};
 
 /// A change of the argument.
 type Change<'a> = Box<dyn Fn(&mut Image) -> TestResult + 'a>;
@@ -63,6 +63,32 @@ impl<'a> Cases<'a> {
             image.put(at, size, value);
             Ok(())
         });
+    }
+
+    /// Each of these, which are none, where the field has local handles.
+    pub(crate) fn handles(&mut self, handles: &[(&'static str, u32)]) {
+        let invalid = Some(Status::INVALID_PARAMETER);
+        let at = self.field.at;
+        for (what, handle) in handles.iter().copied() {
+            match self.field.kind {
+                Kind::OptionalHandle { zero, .. } if handle == 0 => self.value(what, 0, zero),
+                Kind::OptionalHandle { bad, .. } => self.value(what, handle.into(), Some(bad)),
+                Kind::HandleArray { count_at, .. } => {
+                    for place in [0, 1, 2] {
+                        let what = format!("{what} {handle:#x} in place {place}");
+                        self.add(what, invalid, move |image| {
+                            let length = 4 * image.get(count_at, 4) as usize;
+                            let mut contents = image.pointed(at, length);
+                            let last = contents.len() / 4 - 1;
+                            let place = 4 * (place * last / 2);
+                            contents[place..place + 4].copy_from_slice(&handle.to_ne_bytes());
+                            image.point(at, &contents)
+                        });
+                    }
+                }
+                _ => self.value(what, handle.into(), invalid),
+            }
+        }
     }
 
     /// Addresses at which nothing may be read or written.

@@ -7,14 +7,14 @@ use opendxg::raw::{code, exact_code};
 use opendxg::uapi::{D3DKMT_DESTROYALLOCATION2, D3DKMT_DESTROY_DOORBELL};
 use opendxg::Status;
 use selftests::call::errno_of;
-use selftests::leak::open_descriptors;
+use selftests::leak::{open_descriptors, Watch};
 use selftests::memory::{Page, KERNEL_HALF, UNMAPPED};
 use selftests::{ensure, ensure_eq, TestResult};
 
-use crate::t_negative::cases::Case;
+use crate::t_negative::cases::{Case, Cases};
 use crate::t_negative::image::Image;
 use crate::t_negative::mutate::cases;
-use crate::t_negative::table::{Form, Kind, Made, Written};
+use crate::t_negative::table::{forms, Field, Form, Kind, Made, Written};
 use crate::t_negative::world::{Object, State, World};
 
 /// The answer to memory that is not there.
@@ -37,6 +37,42 @@ pub(crate) fn form(form: &'static Form, state: State) -> TestResult {
     }
     pointers(&world, form)?;
     unchanged(&world, before)
+}
+
+/// Every call refuses these, which are no allocations, wherever it takes allocations or resources.
+/// Returns how many calls that are, each in one way.
+pub(crate) fn allocations(world: &World, handles: &[(&'static str, u32)]) -> TestResult<usize> {
+    let watch = Watch::start()?;
+    let mut count = 0;
+    for form in forms() {
+        for field in form.fields.iter().filter(|field| takes_allocations(field)) {
+            let mut cases = Cases::of(field);
+            cases.handles(handles);
+            for case in cases.into_list() {
+                one(world, form, &case).map_err(|failure| {
+                    format!("{}, {}: {}: {failure}", form.title(), field.name, case.what)
+                })?;
+                count += 1;
+            }
+        }
+    }
+    world.is_untouched()?;
+    watch.unchanged()?;
+    Ok(count)
+}
+
+fn takes_allocations(field: &Field) -> bool {
+    let (Kind::Handle(kind)
+    | Kind::OptionalHandle { kind, .. }
+    | Kind::WideHandle(kind)
+    | Kind::HandleArray { kind, .. }) = field.kind
+    else {
+        return false;
+    };
+    matches!(
+        kind,
+        Object::Allocation | Object::Resource | Object::Ring | Object::Shareable | Object::Shared
+    )
 }
 
 /// All refused calls have changed nothing, and what the others made is gone.

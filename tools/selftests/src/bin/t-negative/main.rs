@@ -8,7 +8,7 @@
 //! driver says it implements, so that a new call or field without a description fails.
 
 mod cases;
-mod check;
+pub(crate) mod check;
 mod complete;
 mod exact;
 mod image;
@@ -17,7 +17,7 @@ mod mutate;
 mod order;
 mod shapes;
 mod table;
-mod world;
+pub(crate) mod world;
 
 use std::time::Duration;
 

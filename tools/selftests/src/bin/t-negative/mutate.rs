@@ -17,23 +17,11 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> TestResult<Vec<Ca
     let invalid = Some(Status::INVALID_PARAMETER);
     let mut cases = Cases::of(field);
     match field.kind {
-        Kind::Handle(kind) => {
-            for (what, handle) in world.bad_handles(kind)? {
-                cases.value(what, handle.into(), invalid);
-            }
-        }
-        Kind::OptionalHandle { kind, bad, zero } => {
-            for (what, handle) in world.bad_handles(kind)? {
-                match handle {
-                    0 => cases.value(what, 0, zero),
-                    handle => cases.value(what, handle.into(), Some(bad)),
-                }
-            }
+        Kind::Handle(kind) | Kind::OptionalHandle { kind, .. } => {
+            cases.handles(&world.bad_handles(kind)?);
         }
         Kind::WideHandle(kind) => {
-            for (what, handle) in world.bad_handles(kind)? {
-                cases.value(what, handle.into(), invalid);
-            }
+            cases.handles(&world.bad_handles(kind)?);
             for high in [1 << 32, 1 << 63] {
                 let handle = u64::from(world.handle(kind));
                 cases.value("high bit", handle | high, invalid);
@@ -232,19 +220,7 @@ pub(crate) fn cases<'a>(world: &'a World, field: &'a Field) -> TestResult<Vec<Ca
             cases.bad_addresses(Status::ACCESS_VIOLATION);
             let length = move |image: &Image| 4 * image.get(count_at, 4) as usize;
             cases.cut_off(length);
-            let at = field.at;
-            for (what, handle) in world.bad_handles(kind)? {
-                for place in [0, 1, 2] {
-                    let what = format!("{what} {handle:#x} in place {place}");
-                    cases.add(what, invalid, move |image| {
-                        let mut contents = image.pointed(at, length(image));
-                        let last = contents.len() / 4 - 1;
-                        let place = 4 * (place * last / 2);
-                        contents[place..place + 4].copy_from_slice(&handle.to_ne_bytes());
-                        image.point(at, &contents)
-                    });
-                }
-            }
+            cases.handles(&world.bad_handles(kind)?);
         }
         Kind::ValueArray { count_at } => {
             cases.value("no array", 0, invalid);
