@@ -5,9 +5,9 @@
 //! A callback comes from inside of the KMD, where the OS part may hold locks. So what waits for the
 //! paging node, for page tables, or for others to give way, is left to workers of the adapter. The
 //! caller waits, but not for an end. It gives up when the adapter is about to be reset or stopped,
-//! which waits for all who are inside; the worker does not, so that nothing it has given to the node
-//! runs later. There are two workers. What takes and frees memory waits for page tables. Those wait
-//! for SetRootPageTable, which may update: that waits for the paging node alone.
+//! which waits for all who are inside; the worker does not, so that nothing it has given to the
+//! node runs later. There are two workers. What takes and frees memory waits for page tables.
+//! Those wait for SetRootPageTable, which may update: that waits for the paging node alone.
 //!
 //! ```text
 //! KMD ── callback ── Job ──> OrderedWorker ── PagingEngine ── BuildPagingBuffer ── paging node

@@ -35,6 +35,21 @@ def exceptions():
     return {id: reason for id, _, reason in (line.partition(" ") for line in lines if line)}
 
 
+def coverage(text):
+    """Passages of the source of memory.md, each with the requirements for it (section 18)."""
+    section = re.search(r"^## 18\. .*?(?=^## |\Z)", text, re.M | re.S).group()
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| ")]
+    # The first one is the head.
+    return {passage.strip(): sorted(cited(ids), key=order) for passage, ids in rows[1:]}
+
+
+def not_shown(rows, known):
+    """Those passages that have no requirement, or one that is not known to be shown."""
+    lacking = {passage: [id for id in ids if id not in known] for passage, ids in rows.items()}
+    return [f"{passage}: {' '.join(lacking[passage]) or 'no requirement'}"
+            for passage, ids in rows.items() if lacking[passage] or not ids]
+
+
 def shown():
     """The ids of the list of those that tests show."""
     lines = (line.partition("#")[0] for line in SHOWN.read_text().splitlines())

@@ -51,6 +51,29 @@ class Citations(unittest.TestCase):
         self.assertEqual(spec.shown() | set(exceptions), set(spec.requirements()))
         self.assertEqual([id for id, reason in exceptions.items() if len(reason) < 10], [])
 
+    def test_each_passage_of_the_source_has_tests(self):
+        """MEM-118 each row of the coverage of memory.md has tests for each requirement."""
+        text = (spec.TOP / "Documentation/spec/memory.md").read_text()
+        rows = spec.coverage(text)
+        self.assertEqual(len(rows), 13)
+        self.assertLessEqual({id for ids in rows.values() for id in ids}, set(spec.requirements()))
+        # What is tested in another order has its reason there.
+        known = spec.shown() | set(spec.exceptions())
+        self.assertEqual(spec.not_shown(rows, known), [])
+
+    def test_passages_without_tests_are_found(self):
+        """MEM-118 a row of the coverage that lacks a test, or has no requirement, is named."""
+        text = "\n".join([
+            "## 17. Before", "| one | MEM-9 |",
+            "## 18. Coverage", "", "| source passage | requirement |", "|---|---|",
+            "| good | MEM-1, MEM-2 |", "| half | MEM-2, MEM-3 |", "| none | |", "| bad | MEM-4 |",
+            "", "- **MEM-118** all of that", "## 19. Behind", "| two | MEM-9 |"])
+        rows = spec.coverage(text)
+        self.assertEqual(list(rows), ["good", "half", "none", "bad"])
+        self.assertEqual(rows["good"], ["MEM-1", "MEM-2"])
+        self.assertEqual(spec.not_shown(rows, {"MEM-1", "MEM-2"}),
+                         ["half: MEM-3", "none: no requirement", "bad: MEM-4"])
+
     def test_titles_cite_the_specification(self):
         """No test has a number of anything but the specification in front of its title."""
         for path in sorted((spec.TOP / "tools").rglob("*")):
