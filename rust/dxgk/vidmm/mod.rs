@@ -12,8 +12,8 @@
 //!         └ PagingProcess ── AddressSpace
 //! ```
 //!
-//! Page tables are written by the processor, in the call that changes something. So at any time,
-//! while the lock of the space is free, the page tables say what the ranges say: an entry is valid
+//! Page tables are written in the call that changes something, by the processor or by the paging
+//! node for it. So at any time, while the lock of the space is free, the page tables say what the ranges say: an entry is valid
 //! exactly if its allocation has a placement. Only a MakeResident of much memory is left to the
 //! adapter's worker; other calls on its queue then wait for it only in the values of the queue's
 //! fence.
@@ -66,6 +66,7 @@ pub(crate) mod resident_list;
 pub(in crate::dxgk) mod rotation;
 pub(crate) mod seat;
 pub(crate) mod segment;
+mod shortage;
 mod shown_page;
 mod shows_fences;
 pub(crate) mod shrinker;

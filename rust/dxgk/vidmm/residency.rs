@@ -39,6 +39,10 @@ use super::{
     placement::Placement,
     resident_in::ResidentIn,
     segment::LocalPages,
+    shortage::{
+        Room,
+        Shortage, //
+    },
     shrinker::{
         AdapterShrinker,
         ReclaimItem,
@@ -229,62 +233,6 @@ pub(crate) struct AllocationMemory {
     turn: Mutex<Turn>,
     #[pin]
     state: Mutex<State>,
-}
-
-/// Why an allocation cannot be resident now.
-pub(crate) enum Shortage {
-    /// Its segment or the aperture lacks so many bytes, unless something there gives way.
-    Room(u64, Room),
-    /// Something else is the matter.
-    Failed(DxgError),
-}
-
-/// Where room may be made.
-pub(crate) struct Room {
-    idle: Arc<IdleList>,
-    /// The segment; `None` is the aperture, or that others who want their room keep it.
-    pub(super) segment: Option<u32>,
-}
-
-impl Room {
-    /// Has the allocation give way that goes first, of those that nobody wants; false if there is
-    /// none.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(super) fn make(&self) -> bool {
-        self.idle.make_room()
-    }
-}
-
-impl Shortage {
-    /// Why there is no room for `bytes` where `available` are not in use.
-    fn of_room(
-        error: Error,
-        bytes: u64,
-        available: u64,
-        (idle, segment): (&Arc<IdleList>, Option<u32>),
-    ) -> Self {
-        match error == ENOSPC {
-            // What is left may lie in pieces.
-            true => Self::Room(
-                bytes
-                    .checked_sub(available)
-                    .filter(|missing| *missing != 0)
-                    .unwrap_or(bytes),
-                Room {
-                    idle: idle.clone(),
-                    segment,
-                },
-            ),
-            false => Self::Failed(DxgError::from_errno(error)),
-        }
-    }
-}
-
-impl<T: Into<DxgError>> From<T> for Shortage {
-    fn from(error: T) -> Self {
-        Self::Failed(error.into())
-    }
 }
 
 impl AllocationMemory {
@@ -751,12 +699,14 @@ impl AllocationMemory {
                     .map_err(|error| {
                         let available = segment.available();
 
-                        // What stays for good has only what nobody wants.
                         let properties = &site.properties;
-                        let stays = properties.unmoveable || properties.accessed_physically;
-                        let place = (&segment.idle, (!stays).then_some(segment.id));
+                        let room = Room {
+                            idle: segment.idle.clone(),
+                            segment: Some(segment.id),
+                            stays: properties.unmoveable || properties.accessed_physically,
+                        };
 
-                        Shortage::of_room(error, self.size(), available, place)
+                        Shortage::of_room(error, self.size(), available, room)
                     })?;
 
                 take_pages(&*taken)?;
@@ -768,7 +718,13 @@ impl AllocationMemory {
             let taken = self.range_of(aperture, storage).map_err(|error| {
                 let available = aperture.available();
 
-                Shortage::of_room(error, self.size(), available, (&aperture.idle, None))
+                let room = Room {
+                    idle: aperture.idle.clone(),
+                    segment: None,
+                    stays: true,
+                };
+
+                Shortage::of_room(error, self.size(), available, room)
             })?;
 
             *shown = Some(taken);

@@ -10,12 +10,14 @@ use super::{
     opened::Opened,
     paging_queue::PagingQueue,
     residency::{
-        AllocationMemory,
-        Room,
-        Shortage, //
+        AllocationMemory, //
     },
     resident_in::ResidentIn,
-    rotation::Made, //
+    rotation::Made,
+    shortage::{
+        Room,
+        Shortage, //
+    }, //
 };
 use crate::{
     dxgk::device::Device,
@@ -121,14 +123,14 @@ impl Device {
     ///
     /// Context: may sleep, no locks held.
     fn has_others_leave(&self, room: &Room) -> Made {
-        let (Some(space), Some(segment)) = (&self.process.space, room.segment) else {
-            return Made::None;
-        };
+        let rotation = &self.adapter.memory.rotation;
 
-        self.adapter
-            .memory
-            .rotation
-            .make_room(segment, space.seat())
+        match (&self.process.space, room.segment) {
+            (Some(space), Some(segment)) if !room.stays => {
+                rotation.make_room(segment, space.seat())
+            }
+            _ => Made::None,
+        }
     }
 }
 

@@ -9,13 +9,13 @@
 
 use super::{
     AllocationMemory,
-    Shortage,
     Turn, //
 };
 use crate::{
     dxgk::vidmm::{
         pinned_pages::take_pages,
         segment::AdapterMemory,
+        shortage::Shortage,
         site::Site, //
     },
     error::Status,

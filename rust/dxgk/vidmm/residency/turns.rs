@@ -5,7 +5,6 @@
 
 use super::{
     AllocationMemory,
-    Shortage,
     State, //
 };
 use crate::dxgk::vidmm::{
@@ -16,7 +15,8 @@ use crate::dxgk::vidmm::{
     },
     pinned_pages::PinnedPages,
     placement::Placement,
-    seat::Seat, //
+    seat::Seat,
+    shortage::Shortage, //
 };
 use kernel::sync::Arc;
 
@@ -36,8 +36,11 @@ impl Relocate for AllocationMemory {
         // Somebody else may have come to want it. Who wants it may have written to it.
         self.leave_if(|state| {
             leaves = self.may_leave(state, segment, requester);
-            state.is_written = true;
-            matches!(leaves, Leaves::Left)
+
+            let is_left = matches!(leaves, Leaves::Left);
+
+            state.is_written |= is_left;
+            is_left
         });
         leaves
     }

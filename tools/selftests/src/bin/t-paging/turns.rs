@@ -47,6 +47,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             elsewhere,
         )
         .slow(
+            "MEM-18 MEM-8 what is made unmoveable while it is away comes back",
+            Duration::from_secs(120),
+            made_unmoveable,
+        )
+        .slow(
             "MEM-18 who is killed while it is suspended leaves room",
             Duration::from_secs(120),
             killed,
@@ -251,6 +256,37 @@ fn elsewhere() -> TestResult {
     resident(&own, buffer.allocation())?;
     ensure_eq!(buffer.allocation().residency()?, Residency::GpuMemory);
     count(&own, &buffer, 4)?;
+    drop((buffer, own, log, gpu));
+    soft.remove()
+}
+
+fn made_unmoveable() -> TestResult {
+    let (soft, gpu, log) = adapter("paging-made")?;
+    let own = Gpu::on(&soft.device()?, 0)?;
+    let buffer = own.local_buffer(PAGES * PAGE)?;
+    count(&own, &buffer, 1)?;
+    // Nobody comes back.
+    log.control("hold")?;
+    let (there, done) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        let gpu = Gpu::on(&soft.device()?, 0)?;
+        let buffer = gpu.local_buffer(PAGES * PAGE)?;
+        count(&gpu, &buffer, 7)?;
+        there.open()?;
+        done.wait_for_parent()?;
+        buffer.holds(0..4, 7)
+    })?;
+    there.wait_for_child(&child)?;
+    let away = Residency::NotResident;
+    ensure_eq!(buffer.allocation().residency()?, away);
+    let stays = Placement::new().unmoveable(true);
+    own.paging().update_placement(buffer.allocation(), &stays)?;
+    ensure_eq!(buffer.allocation().residency()?, away);
+    log.control("release")?;
+    count(&own, &buffer, 2)?;
+    ensure_eq!(buffer.allocation().residency()?, Residency::GpuMemory);
+    done.open()?;
+    child.join()?;
     drop((buffer, own, log, gpu));
     soft.remove()
 }
