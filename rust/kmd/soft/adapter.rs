@@ -385,6 +385,28 @@ impl Adapter {
         }
     }
 
+    /// Does this with each context, without a lock.
+    pub(super) fn each_context(&self, mut visit: impl FnMut(&Context)) {
+        let mut next = 0;
+
+        loop {
+            let found = {
+                let contexts = self.contexts.lock();
+
+                contexts
+                    .next(next)
+                    .map(|(number, context)| (number, context.clone()))
+            };
+            let Some((number, context)) = found else {
+                return;
+            };
+
+            visit(&context);
+            // OVERFLOW: numbers never reach the last one.
+            next = number.saturating_add(1);
+        }
+    }
+
     /// Whether a context of the paging process is left.
     fn has_system_context(&self) -> bool {
         let contexts = self.contexts.lock();

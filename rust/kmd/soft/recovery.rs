@@ -120,26 +120,12 @@ impl Adapter {
             return Err(KmdError::DeviceRemoved);
         }
 
-        let mut next = 0;
-
-        loop {
-            let found = {
-                let contexts = self.contexts.lock();
-
-                contexts
-                    .next(next)
-                    .map(|(number, context)| (number, context.clone()))
-            };
-            let Some((number, context)) = found else {
-                return Ok(());
-            };
-
+        self.each_context(|context| {
             if let Some(shell) = self.engine(context.engine) {
-                shell.lose(Some(&context));
+                shell.lose(Some(context));
             }
-            // OVERFLOW: numbers never reach the last one.
-            next = number.saturating_add(1);
-        }
+        });
+        Ok(())
     }
 
     /// RestartFromTimeout: all engines run again.

@@ -170,24 +170,7 @@ impl Adapter {
 
     /// Ends all save areas that contexts have now; they go on without (MEM-90).
     pub(super) fn end_save_areas(&self, class: &Passive) {
-        let mut next = 0;
-
-        loop {
-            let found = {
-                let contexts = self.contexts.lock();
-
-                contexts
-                    .next(next)
-                    .map(|(number, context)| (number, context.clone()))
-            };
-            let Some((number, context)) = found else {
-                return;
-            };
-
-            self.end_save_area(class, context.save_area.as_deref());
-            // OVERFLOW: numbers never reach the last one.
-            next = number.saturating_add(1);
-        }
+        self.each_context(|context| self.end_save_area(class, context.save_area.as_deref()));
     }
 
     /// Its save area says where its page tables begin.
