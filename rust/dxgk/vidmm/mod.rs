@@ -13,10 +13,10 @@
 //! ```
 //!
 //! Page tables are written in the call that changes something, by the processor or by the paging
-//! node for it. So at any time, while the lock of the space is free, the page tables say what the ranges say: an entry is valid
-//! exactly if its allocation has a placement. Only a MakeResident of much memory is left to the
-//! adapter's worker; other calls on its queue then wait for it only in the values of the queue's
-//! fence.
+//! node for it. So at any time, while the lock of the space is free, the page tables say what the
+//! ranges say: an entry is valid exactly if its allocation has a placement. Only a MakeResident of
+//! much memory is left to the adapter's worker; other calls on its queue then wait for it only in
+//! the values of the queue's fence.
 
 pub(crate) mod address_space;
 pub(in crate::dxgk) mod all_allocations;
