@@ -43,8 +43,16 @@ use core::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
+
+/// How often a move is tried that page faults are in the way of, and the pause in between.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Delta = Delta::from_millis(1);
 
 /// The paging node of an adapter.
 pub(crate) trait PagingNode: Send + Sync {
@@ -158,7 +166,19 @@ impl Mover {
             is_done: Cell::new(true),
         };
 
-        storage.move_to(place, pages, &by)?;
+        let mut attempts = ATTEMPTS;
+
+        // Page faults that take pages are in the way, each for a moment.
+        while let Err(error) = storage.move_to(place, pages.clone(), &by) {
+            attempts = match error {
+                MoveError::Busy => attempts.saturating_sub(1),
+                _ => 0,
+            };
+            if attempts == 0 {
+                return Err(error);
+            }
+            fsleep(PAUSE);
+        }
 
         let moved = || Action {
             kind: Kind::Move,
