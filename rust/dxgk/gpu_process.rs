@@ -387,6 +387,21 @@ impl GpuProcesses {
         }
     }
 
+    /// The process has ended: others need not make room for it (MEM-18).
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk) fn end_turns(&self) {
+        let list = self.list.lock();
+        let processes = list
+            .adapters
+            .iter()
+            .filter_map(|used| used.process.as_ref());
+
+        for space in processes.filter_map(|process| process.space.as_ref()) {
+            space.seated.end();
+        }
+    }
+
     /// Whether the process has a device.
     pub(in crate::dxgk) fn are_in_use(&self) -> bool {
         let list = self.list.lock();

@@ -175,6 +175,7 @@ impl Process {
         self.waits.close();
         self.interrupted.close();
         if self.gpu_processes.are_in_use() {
+            self.gpu_processes.end_turns();
             self.handles.close_queues();
         }
         self.handles.close();

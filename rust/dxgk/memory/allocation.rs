@@ -114,7 +114,8 @@ pub(crate) struct Allocation {
     storage: Mutex<Option<Arc<Storage>>>,
     /// Where GPUs have it.
     pub(crate) memory: Arc<AllocationMemory>,
-    _among: Among,
+    /// Its place among all of the adapter, which is kept by those who have it open as well.
+    pub(crate) among: Arc<Among>,
     /// Memory of the caller whose size is not known yet. LOCK: leaf.
     #[pin]
     unsized_bytes: Mutex<Option<Unsized>>,
@@ -240,6 +241,7 @@ impl Allocation {
             .memory
             .allocations
             .add(memory.kmd.id(), memory.clone())?;
+        let among = Arc::new(among, GFP_KERNEL_ACCOUNT)?;
 
         pin_arc(
             pin_init!(Self {
@@ -250,7 +252,7 @@ impl Allocation {
                 opens: Atomic::new(0),
                 storage <- new_mutex!(storage, "Allocation::storage"),
                 memory,
-                _among: among,
+                among,
                 unsized_bytes <- new_mutex!(unsized_bytes, "Allocation::unsized_bytes"),
             }),
             GFP_KERNEL_ACCOUNT,

@@ -174,7 +174,7 @@ pub(crate) struct AddressSpace {
     /// They are among those of the adapter.
     _joined: Joined,
     /// They take turns with others.
-    seated: Seated,
+    pub(in crate::dxgk) seated: Seated,
     /// Its root is initialised.
     has_begun: AtomicFlag,
     /// Bytes that its devices want to be resident, by group.

@@ -5,7 +5,10 @@
 //!
 //! LOCK: `state` is a spinlock and a leaf. Nothing is dropped under it.
 
-use super::seat::Seat;
+use super::{
+    freed::Look,
+    seat::Seat, //
+};
 use crate::sys::alloc::{
     pin_arc,
     tree_node, //
@@ -50,7 +53,7 @@ pub(crate) enum Leaves {
     Left,
     /// A space that runs wants it, and is not the one that lacks room.
     IsUsedBy(Arc<Seat>),
-    /// A space that runs is about to have it somewhere.
+    /// Soon it is somewhere else, or where a space that runs wants it.
     Comes,
     /// It is not there, or has to stay.
     Stays,
@@ -60,8 +63,8 @@ pub(crate) enum Leaves {
 pub(crate) enum Returned {
     /// It has a placement, or it is not wanted.
     Done,
-    /// There is no room in this segment.
-    LacksRoom(u32),
+    /// There was no room in this segment.
+    LacksRoom(u32, Look),
     /// Something else is missing.
     Failed,
 }

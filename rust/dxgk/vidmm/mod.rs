@@ -34,6 +34,7 @@ pub(in crate::dxgk) mod fence_memory;
 pub(in crate::dxgk) mod fence_page;
 pub(in crate::dxgk) mod fence_pages;
 pub(in crate::dxgk) mod forced_moves;
+mod freed;
 pub(crate) mod idle;
 mod local_page;
 pub(crate) mod mover;

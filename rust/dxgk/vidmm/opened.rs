@@ -8,6 +8,7 @@
 
 use super::{
     address_space::AddressSpace,
+    all_allocations::Among,
     residency::{
         AllocationMemory,
         Opening, //
@@ -75,6 +76,8 @@ pub(crate) struct Opened {
     pub(crate) write: bool,
     /// What it opens.
     pub(crate) memory: Arc<AllocationMemory>,
+    /// It may outlive the allocation, while work uses it.
+    _among: Arc<Among>,
     /// Where it can be mapped.
     pub(crate) space: Arc<AddressSpace>,
     /// LOCK: leaf.
@@ -94,12 +97,14 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// An open of `memory` by `device`, if the adapter of the device has GPU addresses.
+    /// An open of `memory`, which is `among` all, by `device`, if the adapter of the device has GPU
+    /// addresses.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
         device: &Device,
         memory: &Arc<AllocationMemory>,
+        among: &Arc<Among>,
         write: bool,
     ) -> DxgResult<Option<Arc<Self>>> {
         let Some(space) = &device.process.space else {
@@ -113,6 +118,7 @@ impl Opened {
                 device: device.id(),
                 write,
                 memory: memory.clone(),
+                _among: among.clone(),
                 space: space.clone(),
                 end <- new_mutex!(
                     End {

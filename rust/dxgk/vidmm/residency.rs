@@ -25,6 +25,7 @@ use super::{
         Aperture,
         ShownRange, //
     },
+    freed::Look,
     idle::{
         Idle,
         IdleList,
@@ -196,6 +197,18 @@ struct Turn {
     shown: Option<Arc<ShownRange>>,
     /// Pages of system memory that are about to be the placement.
     pinned: Option<Arc<PinnedPages>>,
+}
+
+impl Turn {
+    /// The segment that the bytes are in, or about to be; `None` if they are in none.
+    fn segment(&self) -> Option<u32> {
+        self.local.as_ref().map(|local| local.segment())
+    }
+
+    /// The place in the segment is not needed any more. What this returns is dropped without locks.
+    fn leave_segment(&mut self) -> Option<Arc<LocalPages>> {
+        self.local.take().inspect(|local| local.leave())
+    }
 }
 
 /// What was held, to be dropped without locks.
@@ -599,7 +612,7 @@ impl AllocationMemory {
         Left {
             _placement: placement,
             _storage: storage,
-            _local: turn.local.take(),
+            _local: turn.leave_segment(),
             _home: turn.home.take(),
             _shown: turn.shown.take(),
             _pinned: pinned,
@@ -694,6 +707,7 @@ impl AllocationMemory {
 
         if let (Some(segment), true, None) = (&site.segment, storage.may_move(), &pinned) {
             if local.is_none() {
+                let look = Look::take(&segment.freed);
                 let taken = segment
                     .take(storage.count(), site.layout, Some(&self.mover.log))
                     .map_err(|error| {
@@ -702,7 +716,7 @@ impl AllocationMemory {
                         let properties = &site.properties;
                         let room = Room {
                             idle: segment.idle.clone(),
-                            segment: Some(segment.id),
+                            segment: Some((segment.id, look)),
                             stays: properties.unmoveable || properties.accessed_physically,
                         };
 

@@ -57,6 +57,8 @@ use kernel::{
 /// How often who lacks room looks whether there is some when others have theirs. That is at most
 /// some seconds: they may wait for the worker, or never get it.
 const PATIENCE: u32 = 2_000;
+/// What of it costs to wait for room that has no user any more.
+const HURRY: u32 = 20;
 
 /// Allocations that a device wants to be resident, once for each mention. Dropping it takes that
 /// back.
@@ -108,6 +110,7 @@ pub(super) fn with_room<T>(
                 patience = match device.has_others_leave(&room) {
                     Made::Room => PATIENCE,
                     Made::Perhaps => patience.saturating_sub(1),
+                    Made::None if room.comes_back() => patience.saturating_sub(HURRY),
                     Made::None => 0,
                 };
                 if patience == 0 {
@@ -125,9 +128,9 @@ impl Device {
     fn has_others_leave(&self, room: &Room) -> Made {
         let rotation = &self.adapter.memory.rotation;
 
-        match (&self.process.space, room.segment) {
-            (Some(space), Some(segment)) if !room.stays => {
-                rotation.make_room(segment, space.seat())
+        match (&self.process.space, &room.segment) {
+            (Some(space), Some((segment, _))) if !room.stays => {
+                rotation.make_room(*segment, space.seat())
             }
             _ => Made::None,
         }

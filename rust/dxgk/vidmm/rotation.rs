@@ -71,12 +71,16 @@ use kernel::{
 const LONGEST_SLEEP: u64 = 5_000_000;
 /// The same while others are about to have their room.
 const SHORT_SLEEP: u64 = 1_000_000;
+/// How often a space waits for room that has no user any more.
+const PATIENCE: u32 = 100;
 
 struct Hand {
     /// The number of the allocation that left last. The next one is looked for behind it.
     at: u64,
     /// How long it took to bring the last space back, in nanoseconds.
     change: u64,
+    /// How often room was waited for that has no user any more, since then.
+    waited: u32,
 }
 
 /// The address spaces of one adapter.
@@ -100,7 +104,7 @@ impl_has_delayed_work! {
 }
 
 /// The address space is among those of its adapter, as long as this is there.
-pub(super) struct Seated {
+pub(in crate::dxgk) struct Seated {
     rotation: Arc<Rotation>,
     number: u64,
     pub(super) seat: Arc<Seat>,
@@ -150,7 +154,7 @@ impl Rotation {
                 all: all.clone(),
                 worker: worker.clone(),
                 has_ended: AtomicFlag::new(false),
-                hand <- new_mutex!(Hand { at: 0, change: 0 }, "Rotation::hand"),
+                hand <- new_mutex!(Hand { at: 0, change: 0, waited: 0 }, "Rotation::hand"),
                 seats <- new_spinlock!(RBTree::new(), "Rotation::seats"),
                 next <- new_delayed_work!("Rotation::next"),
             }),
@@ -279,19 +283,27 @@ impl Rotation {
         next.cloned()
     }
 
-    /// Gives all that the space wants its place.
+    /// Gives all that the space wants its place. What has ended needs none to end its work.
     fn bring_back(&self, hand: &mut Hand, seat: &Arc<Seat>) -> Result<(), Later> {
         let mut at = 0;
+
+        if seat.has_ended() {
+            return Ok(());
+        }
 
         while let Some((number, memory)) = self.all.after(at) {
             loop {
                 match memory.clone().come_back(seat) {
                     Returned::Done => break,
                     Returned::Failed => return Err(Later::Others),
-                    Returned::LacksRoom(segment) => match self.step(hand, segment, seat) {
+                    Returned::LacksRoom(segment, look) => match self.step(hand, segment, seat) {
                         Step::Left | Step::Suspended => {}
                         Step::Stays(left) => return Err(Later::After(left)),
                         Step::Comes => return Err(Later::After(SHORT_SLEEP)),
+                        Step::Nobody if hand.waited < PATIENCE && look.is_outdated() => {
+                            hand.waited += 1;
+                            return Err(Later::After(SHORT_SLEEP));
+                        }
                         Step::Nobody => match memory.clone().come_back_elsewhere(seat) {
                             true => break,
                             false => return Err(Later::Others),
@@ -332,6 +344,7 @@ impl WorkItem for Rotation {
             Ok(()) => {
                 seat.resume();
                 hand.change = now_ns().saturating_sub(began);
+                hand.waited = 0;
                 slice(hand.change)
             }
             Err(Later::After(left)) => left,
@@ -344,6 +357,18 @@ impl WorkItem for Rotation {
         drop(hand);
         if this.next_back().is_some() {
             this.come_back_in(after);
+        }
+    }
+}
+
+impl Seated {
+    /// The process has ended: the space takes no turns any more.
+    ///
+    /// Context: may sleep.
+    pub(in crate::dxgk) fn end(&self) {
+        self.seat.end();
+        if self.seat.is_suspended() {
+            self.rotation.come_back_in(0);
         }
     }
 }

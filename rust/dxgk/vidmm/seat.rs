@@ -35,6 +35,8 @@ pub(crate) struct Seat {
     is_suspended: AtomicFlag,
     /// Since when, or since when they are not; 0 if they were never.
     since: Atomic<u64>,
+    /// Its process has ended.
+    has_ended: AtomicFlag,
 }
 
 impl Seat {
@@ -46,6 +48,7 @@ impl Seat {
                 group: MemoryGroup::of_caller(),
                 is_suspended: AtomicFlag::new(false),
                 since: Atomic::new(0),
+                has_ended: AtomicFlag::new(false),
             },
             GFP_KERNEL_ACCOUNT,
         )
@@ -84,6 +87,16 @@ impl Seat {
         self.begin_turn();
         self.is_suspended.store(false, Relaxed);
         self.contexts.resume(Why::Room);
+    }
+
+    /// Its process has ended: nothing has to come back for it.
+    pub(super) fn end(&self) {
+        self.has_ended.store(true, Relaxed);
+    }
+
+    /// Whether its process has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Relaxed)
     }
 
     /// Runs `work`, which is charged to the process.

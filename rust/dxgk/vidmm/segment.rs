@@ -11,6 +11,10 @@ use super::{
     all_allocations::AllAllocations,
     aperture::Aperture,
     forced_moves::ForcedMoves,
+    freed::{
+        Freed,
+        TakenRoom, //
+    },
     idle::IdleList,
     notice::Notices,
     paging_log::{
@@ -97,6 +101,8 @@ pub(crate) struct Segment {
     switches: Arc<PagingSwitches>,
     /// What is in it and could give way.
     pub(super) idle: Arc<IdleList>,
+    /// What of it comes back.
+    pub(super) freed: Arc<Freed>,
 }
 
 impl Segment {
@@ -134,6 +140,7 @@ impl Segment {
             memory: memory.clone(),
             switches: switches.clone(),
             idle: IdleList::new(Some(switches.clone())).map_err(|_| KmdError::NoMemory)?,
+            freed: Freed::new().map_err(|_| KmdError::NoMemory)?,
         };
 
         Arc::new(segment, GFP_KERNEL)
@@ -197,6 +204,7 @@ impl Segment {
                 segment: self.clone(),
                 log: log.cloned(),
                 _blocks: blocks,
+                room: TakenRoom::new(&self.freed),
             },
             GFP_KERNEL_ACCOUNT,
         )?;
@@ -222,6 +230,8 @@ pub(super) struct LocalPages {
     segment: Arc<Segment>,
     log: Option<LogAbout>,
     _blocks: Blocks,
+    /// Dropped after the blocks.
+    room: TakenRoom,
 }
 
 impl LocalPages {
@@ -271,6 +281,11 @@ impl LocalPages {
     /// Whether they are in whole pages of 64 KiB.
     pub(super) fn has_64kb_pages(&self) -> bool {
         self.segment.page_size == PageSize::Kib64
+    }
+
+    /// Their place is about to go back.
+    pub(super) fn leave(&self) {
+        self.room.leave();
     }
 
     /// Where it waits if nobody wants it.

@@ -2,7 +2,10 @@
 
 //! Why an allocation cannot be resident, and where room for it may be made.
 
-use super::idle::IdleList;
+use super::{
+    freed::Look,
+    idle::IdleList, //
+};
 use crate::error::DxgError;
 use kernel::{
     prelude::*,
@@ -20,8 +23,8 @@ pub(crate) enum Shortage {
 /// Where room may be made.
 pub(crate) struct Room {
     pub(super) idle: Arc<IdleList>,
-    /// The segment; `None` is the aperture.
-    pub(super) segment: Option<u32>,
+    /// The segment, as it was before; `None` is the aperture.
+    pub(super) segment: Option<(u32, Look)>,
     /// What is to be there does not leave again, so that it gets only room that nobody wants.
     pub(super) stays: bool,
 }
@@ -33,6 +36,15 @@ impl Room {
     /// Context: may sleep, no locks held.
     pub(super) fn make(&self) -> bool {
         self.idle.make_room()
+    }
+
+    /// Whether some has come back since it was looked for, or is about to.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(super) fn comes_back(&self) -> bool {
+        let look = self.segment.as_ref().map(|(_, look)| look);
+
+        look.is_some_and(Look::is_outdated)
     }
 }
 

@@ -457,7 +457,7 @@ impl AllocationMemory {
         }
         _left = Left {
             _placement: placement,
-            _local: is_done.then(|| turn.local.take()).flatten(),
+            _local: is_done.then(|| turn.leave_segment()).flatten(),
             _home: is_done.then(|| turn.home.take()).flatten(),
             _shown: turn.shown.take(),
             _pinned: turn.pinned.take(),

@@ -146,13 +146,13 @@ impl AllocationMemory {
     /// offer them.
     ///
     /// Context: may sleep, no locks held.
-    pub(super) fn leave_if(&self, may: impl FnOnce(&mut State) -> bool) {
+    pub(super) fn leave_if(&self, may: impl FnOnce(&State) -> bool) {
         // Dropped after the lock.
         let _left: Left;
         let mut turn = self.lock_turn();
         let mut state = self.state.lock();
 
-        if !may(&mut state) {
+        if !may(&state) {
             return;
         }
 

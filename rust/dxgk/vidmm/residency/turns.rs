@@ -5,6 +5,7 @@
 
 use super::{
     AllocationMemory,
+    Left,
     State, //
 };
 use crate::dxgk::vidmm::{
@@ -26,23 +27,45 @@ impl Relocate for AllocationMemory {
     }
 
     fn leave(&self, segment: u32, requester: &Arc<Seat>) -> Leaves {
-        match self.may_leave(&self.state.lock(), segment, requester) {
+        let verdict = self.may_leave(&self.state.lock(), segment, requester);
+
+        match verdict {
             Leaves::Left => {}
+            Leaves::Stays if self.is_about_to_leave(segment) => return Leaves::Comes,
             other => return other,
         }
 
-        let mut leaves = Leaves::Stays;
+        // Dropped after the lock.
+        let _left: Left;
+        let mut turn = self.lock_turn();
+        let mut state = self.state.lock();
 
-        // Somebody else may have come to want it. Who wants it may have written to it.
-        self.leave_if(|state| {
-            leaves = self.may_leave(state, segment, requester);
+        // Somebody else may have come to want it.
+        match self.may_leave(&state, segment, requester) {
+            Leaves::Left => {}
+            other => return other,
+        }
+        // Who has a placement may have written to it. Without one the bytes have stayed behind, or
+        // are about to come, or are elsewhere.
+        if state.placement.is_some() {
+            state.is_written = true;
+        } else if turn.segment() != Some(segment) {
+            return Leaves::Stays;
+        } else if turn.home.is_none() {
+            return Leaves::Comes;
+        }
 
-            let is_left = matches!(leaves, Leaves::Left);
+        let (placement, storage) = (state.take_placement(), state.storage.clone());
 
-            state.is_written |= is_left;
-            is_left
+        drop(state);
+        _left = self.give_up(&mut turn, placement, storage, |turn, storage| {
+            self.go_home(turn, storage)
         });
-        leaves
+        match turn.local {
+            None => Leaves::Left,
+            // Something holds the bytes there, for a moment.
+            Some(_) => Leaves::Comes,
+        }
     }
 
     fn come_back(self: Arc<Self>, seat: &Arc<Seat>) -> Returned {
@@ -54,7 +77,10 @@ impl Relocate for AllocationMemory {
                 Ok(()) => break,
                 Err(Shortage::Room(_, room)) if room.make() => {}
                 Err(Shortage::Room(_, room)) => {
-                    return room.segment.map_or(Returned::Failed, Returned::LacksRoom)
+                    return match room.segment {
+                        Some((segment, look)) => Returned::LacksRoom(segment, look),
+                        None => Returned::Failed,
+                    }
                 }
                 Err(Shortage::Failed(_)) => return Returned::Failed,
             }
@@ -71,8 +97,8 @@ impl Relocate for AllocationMemory {
 }
 
 impl AllocationMemory {
-    /// [`Leaves::Left`] if it may leave this segment. What engines use by physical addresses may
-    /// not.
+    /// [`Leaves::Left`] if it may leave this segment, in case it is there. What engines use by
+    /// physical addresses may not.
     ///
     /// Context: the lock of the state.
     fn may_leave(&self, state: &State, segment: u32, requester: &Arc<Seat>) -> Leaves {
@@ -94,13 +120,25 @@ impl AllocationMemory {
             }
             match &leaves {
                 Leaves::IsUsedBy(_) | Leaves::Comes => {}
-                _ if seat.is_suspended() && is_coming => {}
                 _ if seat.is_suspended() => leaves = Leaves::Left,
                 _ if is_coming => leaves = Leaves::Comes,
                 _ => leaves = Leaves::IsUsedBy(seat.clone()),
             }
         }
         leaves
+    }
+
+    /// Whether nobody wants it and it has room in this segment, so that it leaves. What something
+    /// else holds there stays. Who brings it there, or away, has the turn for long.
+    fn is_about_to_leave(&self, segment: u32) -> bool {
+        let is_idle = || self.state.lock().placement.is_some();
+
+        if self.state.lock().users.are_wanted() {
+            return false;
+        }
+        self.turn.try_lock().is_none_or(|turn| {
+            turn.segment() == Some(segment) && (turn.home.is_none() || is_idle())
+        })
     }
 
     /// Whether the space wants it, and it has no placement. What was offered stays away until it is
