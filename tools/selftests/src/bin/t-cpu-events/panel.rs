@@ -4,7 +4,7 @@
 
 use opendxg::pm4::Pm4;
 use opendxg::soft_gpu::{Change, Command, EventClass, ResetReason};
-use opendxg::{ExecutionState, Resident, ResidentFlags, Status};
+use opendxg::{ExecutionState, Placement, Resident, ResidentFlags, Status};
 use selftests::child::{Child, Gate};
 use selftests::gpu::{is_in, reaches, Gpu};
 use selftests::user::become_user;
@@ -131,7 +131,7 @@ fn memory() -> TestResult {
     soft.set("local_memory", &(8 << 20).to_string())?;
     soft.set("enabled", "1")?;
     let (taken, done) = (Gate::new()?, Gate::new()?);
-    // Another process has most of it, and hears of it.
+    // Another process has most of it, does not leave, and hears of it.
     let child = Child::spawn(|| {
         let gpu = Gpu::on(&soft.device()?, 0)?;
         let pressed = Told::new(&gpu, EventClass::Internal.usage(0))?;
@@ -141,6 +141,8 @@ fn memory() -> TestResult {
             .paging()
             .make_resident(&[&piece], ResidentFlags::empty())?;
         reaches(gpu.paging().fence(), resident.value()?)?;
+        let stays = Placement::new().unmoveable(true);
+        gpu.paging().update_placement(&piece, &stays)?;
         taken.open()?;
         done.wait()?;
         is_pressed(&pressed)?;
