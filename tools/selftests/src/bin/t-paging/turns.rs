@@ -6,7 +6,7 @@ use std::time::Duration;
 use opendxg::pm4::Pm4;
 use opendxg::{Device, EvictFlags, Placement, Residency, Resident, ResidentFlags};
 use selftests::child::{Child, Gate};
-use selftests::gpu::{Buffer, Gpu, PAGE};
+use selftests::gpu::{Buffer, Commands, Gpu, PAGE};
 use selftests::region::Region;
 use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
@@ -52,6 +52,11 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             made_unmoveable,
         )
         .slow(
+            "MEM-18 MEM-23 room that is about to be free counts as room",
+            Duration::from_secs(120),
+            leaving,
+        )
+        .slow(
             "MEM-18 who is killed while it is suspended leaves room",
             Duration::from_secs(120),
             killed,
@@ -63,30 +68,64 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
 }
 
-/// The GPU counts in the first and the last word of each page.
-fn count(gpu: &Gpu, buffer: &Buffer, round: u32) -> TestResult {
-    let mut commands = Pm4::new();
-    for page in 0..PAGES {
-        for at in [page * PAGE, (page + 1) * PAGE - 4] {
-            commands = commands.fill(buffer.at(at), round, 4);
+/// What the GPU stores.
+const WORD: u32 = 0x5a5a_1234;
+
+/// Memory that a process wants, and work that uses it. To do it again changes no GPU addresses, so
+/// that the log has little but turns.
+struct Work {
+    buffer: Buffer,
+    commands: Commands,
+}
+
+impl Work {
+    fn new(gpu: &Gpu) -> TestResult<Self> {
+        Self::in_buffer(gpu, gpu.local_buffer(PAGES * PAGE)?)
+    }
+
+    fn in_buffer(gpu: &Gpu, buffer: Buffer) -> TestResult<Self> {
+        let fill = |commands: Pm4, at: &u64| commands.fill(buffer.at(*at), WORD, 4);
+        let commands = gpu.commands(&Self::words().iter().fold(Pm4::new(), fill))?;
+        Ok(Self { buffer, commands })
+    }
+
+    /// The first and the last word of each page.
+    fn words() -> Vec<u64> {
+        (0..PAGES)
+            .flat_map(|page| [page * PAGE, (page + 1) * PAGE - 4])
+            .collect()
+    }
+
+    /// The processor clears the words, and the GPU stores them.
+    fn run(&self, gpu: &Gpu) -> TestResult {
+        for at in Self::words() {
+            self.buffer.set32(at, 0);
         }
+        gpu.submit(&self.commands)?;
+        gpu.finish()?;
+        self.holds()
     }
-    gpu.run(&commands)?;
-    for page in 0..PAGES {
-        ensure_eq!(buffer.get32(page * PAGE), round);
-        ensure_eq!(buffer.get32((page + 1) * PAGE - 4), round);
+
+    fn holds(&self) -> TestResult {
+        for at in Self::words() {
+            ensure_eq!(self.buffer.get32(at), WORD);
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn residency(&self) -> TestResult<Residency> {
+        Ok(self.buffer.allocation().residency()?)
+    }
 }
 
 /// Wants its pages and uses them so often.
 fn works(device: &Device, rounds: u32) -> TestResult {
     let gpu = Gpu::on(device, 0)?;
-    let buffer = gpu.local_buffer(PAGES * PAGE)?;
-    buffer.set32(8, std::process::id());
-    for round in 0..rounds {
-        count(&gpu, &buffer, round)?;
-        ensure_eq!(buffer.get32(8), std::process::id());
+    let work = Work::new(&gpu)?;
+    work.buffer.set32(8, std::process::id());
+    for _ in 0..rounds {
+        work.run(&gpu)?;
+        ensure_eq!(work.buffer.get32(8), std::process::id());
     }
     Ok(())
 }
@@ -105,27 +144,10 @@ fn adapter(name: &str) -> TestResult<(SoftAdapter, Gpu, Log)> {
     Ok((soft, gpu, log))
 }
 
-fn two() -> TestResult {
-    let (soft, gpu, log) = adapter("paging-turns")?;
-    let end = Region::shared(4096)?;
-    let children: TestResult<Vec<_>> = (0..2)
-        .map(|_| {
-            Child::spawn(|| {
-                let device = soft.device()?;
-                let gpu = Gpu::on(&device, 0)?;
-                let buffer = gpu.local_buffer(PAGES * PAGE)?;
-                let mut round = 0;
-                while end.get(0) == 0 {
-                    count(&gpu, &buffer, round)?;
-                    round += 1;
-                }
-                gpu.works()
-            })
-        })
-        .collect();
-    let children = children?;
+/// Two processes have been suspended and have come back, some times.
+fn both_come_back(log: &Log) -> TestResult {
     eventually("both have come back", || {
-        let Ok(all) = suspensions(&log) else {
+        let Ok(all) = suspensions(log) else {
             return true;
         };
         let back = all.iter().filter(|one| one.what == "RESUME");
@@ -134,7 +156,26 @@ fn two() -> TestResult {
         processes.sort();
         processes.dedup();
         processes.len() == 2 && count >= 6
-    })?;
+    })
+}
+
+fn two() -> TestResult {
+    let (soft, gpu, log) = adapter("paging-turns")?;
+    let end = Region::shared(4096)?;
+    let children: TestResult<Vec<_>> = (0..2)
+        .map(|_| {
+            Child::spawn(|| {
+                let gpu = Gpu::on(&soft.device()?, 0)?;
+                let work = Work::new(&gpu)?;
+                while end.get(0) == 0 {
+                    work.run(&gpu)?;
+                }
+                gpu.works()
+            })
+        })
+        .collect();
+    let children = children?;
+    both_come_back(&log)?;
     log.control("stop")?;
     end.set(0, 1);
     for child in children {
@@ -192,28 +233,32 @@ fn many() -> TestResult {
 
 fn user_queues() -> TestResult {
     let (soft, gpu, log) = adapter("paging-queues")?;
-    let child = |rounds: u32| {
-        let soft = &soft;
-        move || {
-            let gpu = Gpu::on(&soft.device()?, 0)?;
-            let buffer = gpu.local_buffer(PAGES * PAGE)?;
-            let context = gpu.device().create_hw_context(0)?;
-            let hw = user_queue(&context)?;
-            let queue = UserQueue::connected(&gpu, &hw)?;
-            for round in 0..rounds {
-                let at = buffer.at(u64::from(round) % PAGES * PAGE);
-                queue.run(&Pm4::new().fill(at, round, PAGE))?;
-                let page = u64::from(round) % PAGES * PAGE;
-                buffer.holds(page..page + PAGE, round)?;
-            }
-            Ok(())
-        }
-    };
-    let children = [Child::spawn(child(60))?, Child::spawn(child(60))?];
+    let end = Region::shared(4096)?;
+    let children: TestResult<Vec<_>> = (0..2)
+        .map(|_| {
+            Child::spawn(|| {
+                let gpu = Gpu::on(&soft.device()?, 0)?;
+                let buffer = gpu.local_buffer(PAGES * PAGE)?;
+                let context = gpu.device().create_hw_context(0)?;
+                let hw = user_queue(&context)?;
+                let queue = UserQueue::connected(&gpu, &hw)?;
+                let mut round = 0;
+                while end.get(0) == 0 {
+                    let page = u64::from(round) % PAGES * PAGE;
+                    queue.run(&Pm4::new().fill(buffer.at(page), round, PAGE))?;
+                    buffer.holds(page..page + PAGE, round)?;
+                    round += 1;
+                }
+                Ok(())
+            })
+        })
+        .collect();
+    let children = children?;
+    both_come_back(&log)?;
+    end.set(0, 1);
     for child in children {
         child.join()?;
     }
-    ensure!(!suspensions(&log)?.is_empty(), "nobody was suspended");
     drop((log, gpu));
     soft.remove()
 }
@@ -221,11 +266,14 @@ fn user_queues() -> TestResult {
 fn elsewhere() -> TestResult {
     let (soft, gpu, log) = adapter("paging-elsewhere")?;
     let own = Gpu::on(&soft.device()?, 0)?;
-    let buffer = own.local_buffer(PAGES * PAGE)?;
+    let work = Work::new(&own)?;
     // Local memory and the aperture.
     let both = Placement::new().segments(&[1, 2]);
-    own.paging().update_placement(buffer.allocation(), &both)?;
-    count(&own, &buffer, 1)?;
+    own.paging()
+        .update_placement(work.buffer.allocation(), &both)?;
+    work.run(&own)?;
+    // Nobody comes back before the other is unmoveable.
+    log.control("hold")?;
     let (there, done) = (Gate::new()?, Gate::new()?);
     let child = Child::spawn(|| {
         let gpu = Gpu::on(&soft.device()?, 0)?;
@@ -236,58 +284,108 @@ fn elsewhere() -> TestResult {
         let flags = ResidentFlags::CANT_TRIM_FURTHER;
         let answer = gpu.paging().make_resident(&[&allocation], flags)?;
         ensure!(matches!(answer, Resident::TooMuch { .. }), "{answer:?}");
-        let buffer = gpu.local_buffer(PAGES * PAGE)?;
-        gpu.paging().update_placement(buffer.allocation(), &stays)?;
-        count(&gpu, &buffer, 7)?;
+        let work = Work::new(&gpu)?;
+        gpu.paging()
+            .update_placement(work.buffer.allocation(), &stays)?;
+        work.run(&gpu)?;
         there.open()?;
         done.wait_for_parent()?;
-        count(&gpu, &buffer, 8)
+        work.run(&gpu)
     })?;
     there.wait_for_child(&child)?;
-    ensure_eq!(buffer.get32(0), 1);
-    count(&own, &buffer, 2)?;
-    ensure_eq!(buffer.allocation().residency()?, Residency::SharedMemory);
+    log.control("release")?;
+    work.holds()?;
+    work.run(&own)?;
+    ensure_eq!(work.residency()?, Residency::SharedMemory);
     done.open()?;
     child.join()?;
-    count(&own, &buffer, 3)?;
+    work.run(&own)?;
     // It is in local memory again when it has been wanted anew.
-    own.device()
-        .evict(&[buffer.allocation()], EvictFlags::empty())?;
-    resident(&own, buffer.allocation())?;
-    ensure_eq!(buffer.allocation().residency()?, Residency::GpuMemory);
-    count(&own, &buffer, 4)?;
-    drop((buffer, own, log, gpu));
+    let allocation = work.buffer.allocation();
+    own.device().evict(&[allocation], EvictFlags::empty())?;
+    resident(&own, allocation)?;
+    ensure_eq!(work.residency()?, Residency::GpuMemory);
+    work.run(&own)?;
+    drop((work, own, log, gpu));
     soft.remove()
 }
 
 fn made_unmoveable() -> TestResult {
     let (soft, gpu, log) = adapter("paging-made")?;
     let own = Gpu::on(&soft.device()?, 0)?;
-    let buffer = own.local_buffer(PAGES * PAGE)?;
-    count(&own, &buffer, 1)?;
+    let work = Work::new(&own)?;
+    work.run(&own)?;
     // Nobody comes back.
     log.control("hold")?;
     let (there, done) = (Gate::new()?, Gate::new()?);
     let child = Child::spawn(|| {
         let gpu = Gpu::on(&soft.device()?, 0)?;
-        let buffer = gpu.local_buffer(PAGES * PAGE)?;
-        count(&gpu, &buffer, 7)?;
+        let work = Work::new(&gpu)?;
+        work.run(&gpu)?;
         there.open()?;
         done.wait_for_parent()?;
-        buffer.holds(0..4, 7)
+        work.holds()
     })?;
     there.wait_for_child(&child)?;
     let away = Residency::NotResident;
-    ensure_eq!(buffer.allocation().residency()?, away);
+    ensure_eq!(work.residency()?, away);
     let stays = Placement::new().unmoveable(true);
-    own.paging().update_placement(buffer.allocation(), &stays)?;
-    ensure_eq!(buffer.allocation().residency()?, away);
+    own.paging()
+        .update_placement(work.buffer.allocation(), &stays)?;
+    ensure_eq!(work.residency()?, away);
     log.control("release")?;
-    count(&own, &buffer, 2)?;
-    ensure_eq!(buffer.allocation().residency()?, Residency::GpuMemory);
+    work.run(&own)?;
+    ensure_eq!(work.residency()?, Residency::GpuMemory);
     done.open()?;
     child.join()?;
-    drop((buffer, own, log, gpu));
+    drop((work, own, log, gpu));
+    soft.remove()
+}
+
+/// What nobody wants leaves for one process, which takes a while. Another one that finds no room
+/// meanwhile, and nothing that could leave, has its turn afterwards.
+fn leaving() -> TestResult {
+    const BYTES: u64 = 24 << 20;
+    let soft = SoftAdapter::new("paging-leaving")?;
+    soft.set("local_memory", &(32_u64 << 20).to_string())?;
+    soft.set("enabled", "1")?;
+    let own = Gpu::on(&soft.device()?, 0)?;
+    let buffer = own.local_buffer(BYTES)?;
+    buffer.set32(BYTES - 4, WORD);
+    let begin = Region::shared(4096)?;
+    for round in 1..=4 {
+        let gates = [Gate::new()?, Gate::new()?];
+        let child = |ready: &Gate| {
+            let gpu = Gpu::on(&soft.device()?, 0)?;
+            let allocation = gpu.allocate_local(BYTES)?;
+            ready.open()?;
+            while begin.get(0) != round {
+                std::hint::spin_loop();
+            }
+            // Nobody has so large a budget.
+            let flags = ResidentFlags::CANT_TRIM_FURTHER;
+            let answer = gpu.paging().make_resident(&[&allocation], flags)?;
+            ensure!(!matches!(answer, Resident::TooMuch { .. }), "{answer:?}");
+            Ok(())
+        };
+        let children: TestResult<Vec<_>> = gates
+            .iter()
+            .map(|ready| Child::spawn(|| child(ready)))
+            .collect();
+        let children = children?;
+        for (child, ready) in children.iter().zip(&gates) {
+            ready.wait_for_child(child)?;
+        }
+        let flags = EvictFlags::ONLY_IF_NECESSARY;
+        own.device().evict(&[buffer.allocation()], flags)?;
+        begin.set(0, round);
+        for child in children {
+            child.join()?;
+        }
+        resident(&own, buffer.allocation())?;
+    }
+    ensure_eq!(buffer.get32(BYTES - 4), WORD);
+    drop((buffer, own));
     soft.remove()
 }
 
@@ -296,31 +394,30 @@ fn killed() -> TestResult {
     let ready = Gate::new()?;
     let first = Child::spawn(|| {
         let gpu = Gpu::on(&soft.device()?, 0)?;
-        let buffer = gpu.local_buffer(PAGES * PAGE)?;
+        let work = Work::new(&gpu)?;
         ready.open()?;
-        for round in 0.. {
-            count(&gpu, &buffer, round)?;
+        loop {
+            work.run(&gpu)?;
         }
-        Ok(())
     })?;
     ready.wait_for_child(&first)?;
     // It does not come back.
     log.control("hold")?;
     let own = Gpu::on(&soft.device()?, 0)?;
-    let buffer = own.local_buffer(PAGES * PAGE)?;
+    let work = Work::new(&own)?;
     let all = suspensions(&log)?;
     ensure_eq!(names(&all), ["SUSPEND"]);
-    count(&own, &buffer, 1)?;
+    work.run(&own)?;
     first.kill()?;
     log.control("release")?;
-    for round in 0..20 {
-        count(&own, &buffer, round)?;
+    for _ in 0..20 {
+        work.run(&own)?;
     }
     // Nobody is there any more to take turns with.
     ensure!(suspensions(&log)?
         .iter()
         .all(|one| one.get("process") == all[0].get("process")));
-    drop((buffer, own, log, gpu));
+    drop((work, own, log, gpu));
     soft.remove()
 }
 
@@ -330,20 +427,15 @@ fn removed() -> TestResult {
         .map(|_| {
             Child::spawn(|| {
                 let gpu = Gpu::on(&soft.device()?, 0)?;
-                let buffer = gpu.local_buffer(PAGES * PAGE)?;
-                let mut round = 0;
+                let work = Work::new(&gpu)?;
                 // Until the adapter is gone.
-                while count(&gpu, &buffer, round).is_ok() {
-                    round += 1;
-                }
+                while work.run(&gpu).is_ok() {}
                 Ok(())
             })
         })
         .collect();
     let children = children?;
-    eventually("they take turns", || {
-        suspensions(&log).map_or(true, |all| all.len() > 4)
-    })?;
+    both_come_back(&log)?;
     soft.disable()?;
     for child in children {
         child.join()?;
