@@ -75,6 +75,17 @@ pub trait Memory {
     /// One 64-bit load.
     fn load64(&self, at: Physical) -> Option<u64>;
 
+    /// 64-bit loads of words that follow each other in one page, one for each.
+    fn load64s(&self, at: Physical, to: &mut [u64]) -> Option<()> {
+        let mut from = at;
+
+        for place in to {
+            *place = self.load64(from)?;
+            from = from.plus(8);
+        }
+        Some(())
+    }
+
     /// One 32-bit store.
     fn store32(&self, at: Physical, value: u32) -> Option<()>;
 

@@ -240,4 +240,24 @@ impl Profile {
             memory.load64(at).map(Entry)
         }
     }
+
+    /// Reads entries that follow each other in one page, each by one load. `None` if there is no
+    /// memory.
+    pub fn load_all<const N: usize>(
+        &self,
+        memory: &impl Memory,
+        at: Physical,
+    ) -> Option<[Entry; N]> {
+        if self.entry_bytes == 4 {
+            let mut bits = [0; N];
+
+            memory.load32s(at, &mut bits)?;
+            Some(bits.map(|bits| Entry(bits.into())))
+        } else {
+            let mut bits = [0; N];
+
+            memory.load64s(at, &mut bits)?;
+            Some(bits.map(Entry))
+        }
+    }
 }

@@ -17,7 +17,10 @@ use super::{
         LARGE_PAGE_SHIFT,
         PAGE_SHIFT, //
     },
-    page_table::Profile, //
+    page_table::{
+        Entry,
+        Profile, //
+    }, //
 };
 use crate::platform::{
     places,
@@ -67,105 +70,137 @@ pub enum Target {
     Zero,
 }
 
-/// How many translations the cache has. A power of two.
-pub const SLOTS: usize = 256;
+/// How many lines the cache has. A power of two.
+pub const LINES: usize = 256;
 
-/// So many pages are looked for one by one when they are invalidated.
+/// So many lines are looked for one by one when their pages are invalidated.
 const FEW: u64 = 16;
 
-/// A page as the cache numbers it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Page {
-    number: u64,
-    /// Whether it is one of 64 KiB, which are counted by themselves.
-    is_large: bool,
+/// Bits of an address in the memory that a line is for: as much as one large page.
+const LINE_SHIFT: u32 = LARGE_PAGE_SHIFT;
+
+/// Pages of that memory, if they are small.
+const PAGES: usize = 1 << (LINE_SHIFT - PAGE_SHIFT);
+
+/// Neighbours, whose entries are read together: those of small pages, or that of a large one.
+enum Entries {
+    /// What is not valid is not known.
+    Small([Entry; PAGES]),
+    Large(Entry),
 }
 
-impl Page {
-    fn small(va: u64) -> Self {
-        Self {
-            number: va >> PAGE_SHIFT,
-            is_large: false,
-        }
+impl Entries {
+    /// The entry of an address, and the number of bits of an address in its page; `None` if it is
+    /// not valid.
+    fn get(&self, va: u64) -> Option<(Entry, u32)> {
+        let (entry, shift) = match self {
+            // CAST: the remainder is small.
+            Self::Small(all) => (*all.get((va >> PAGE_SHIFT) as usize % PAGES)?, PAGE_SHIFT),
+            Self::Large(entry) => (*entry, LARGE_PAGE_SHIFT),
+        };
+
+        entry.is_valid().then_some((entry, shift))
     }
 
-    fn large(va: u64) -> Self {
-        Self {
-            number: va >> LARGE_PAGE_SHIFT,
-            is_large: true,
-        }
-    }
-
-    fn shift(self) -> u32 {
-        if self.is_large {
-            LARGE_PAGE_SHIFT
-        } else {
-            PAGE_SHIFT
-        }
-    }
-
-    /// Where the page is whose entry leads to `target`, rounded down to pages of 4 KiB.
-    fn start(self, target: Physical) -> Physical {
-        Physical::new(target.place, target.address & (u64::MAX << self.shift()))
-    }
-
-    /// Whether it has an address of the range from `first` to `last`.
-    fn meets(self, first: u64, last: u64) -> bool {
-        let pages = first >> self.shift()..=last >> self.shift();
-
-        pages.contains(&self.number)
-    }
-
-    /// The slot that this page of a process may have. Neighbours have different ones, and the same
-    /// page of different processes mostly has, too.
-    fn slot(self, process: u16) -> usize {
-        let of_process = u64::from(process).wrapping_mul(0x9d);
-        let number = self.number ^ (self.number >> 9) ^ of_process;
-
-        // CAST: the remainder is less than SLOTS.
-        (number % SLOTS as u64) as usize
-    }
-}
-
-/// A translation that was found.
-struct Slot {
-    page: Page,
-    process: u16,
-    root: Physical,
-    target: Target,
-    writable: bool,
-    system_only: bool,
-}
-
-impl Slot {
-    /// Whether it is the translation of a page from a root.
-    fn is_of(&self, page: Page, root: &Root) -> bool {
-        self.page == page && self.process == root.process && self.root == root.table
-    }
-
-    /// Where an access to an address in the page leads to.
-    fn allow(&self, va: u64, access: Access) -> Result<Target, Cause> {
-        if self.system_only && !access.system {
-            return Err(Cause::SystemUseOnly);
-        }
-        match self.target {
-            // Whatever its rights are: what is stored is dropped.
-            Target::Zero => Ok(Target::Zero),
-            Target::Memory(_) if access.write && !self.writable => Err(Cause::WriteProtected),
-            Target::Memory(page) => {
-                let offset = va & !(u64::MAX << self.page.shift());
-
-                Ok(Target::Memory(page.plus(offset)))
+    /// What was known before stays.
+    fn keep(&mut self, known: &Self) {
+        if let (Self::Small(all), Self::Small(known)) = (self, known) {
+            for (entry, known) in all.iter_mut().zip(known) {
+                if known.is_valid() {
+                    *entry = *known;
+                }
             }
         }
     }
 }
 
+/// The translations of neighbours.
+struct Line {
+    /// Which ones.
+    number: u64,
+    process: u16,
+    root: Physical,
+    entries: Entries,
+}
+
+impl Line {
+    /// Whether it is the one with this number from a root.
+    fn is_of(&self, number: u64, root: &Root) -> bool {
+        self.number == number && self.process == root.process && self.root == root.table
+    }
+
+    /// Whether it is in a scope.
+    fn is_in(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::All => true,
+            Scope::Process(process) => self.process == process,
+            Scope::Root(root) => self.root == root,
+        }
+    }
+
+    /// Forgets the pages that have an address of the range from `first` to `last`. Whether that
+    /// is all.
+    fn forget(&mut self, first: u64, last: u64) -> bool {
+        let start = self.number << LINE_SHIFT;
+        let end = start | !(u64::MAX << LINE_SHIFT);
+
+        if first > last || end < first || last < start {
+            return false;
+        }
+        match &mut self.entries {
+            Entries::Small(all) if start < first || last < end => {
+                let first = first.max(start) >> PAGE_SHIFT;
+                let last = last.min(end) >> PAGE_SHIFT;
+
+                for number in first..=last {
+                    // CAST: the remainder is small.
+                    if let Some(entry) = all.get_mut(number as usize % PAGES) {
+                        *entry = Entry::INVALID;
+                    }
+                }
+                false
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The place that a line of a process may have. Neighbours have different ones. The same line of
+/// different processes mostly has, too, and so do the two sides of a copy, which are often a power
+/// of two apart.
+fn place(number: u64, process: u16) -> usize {
+    let of_process = u64::from(process).wrapping_mul(0x9d);
+    let number = number ^ (number >> 8) ^ (number >> 16) ^ (number >> 24) ^ of_process;
+
+    // CAST: the remainder is less than LINES.
+    (number % LINES as u64) as usize
+}
+
+/// Where an access by a valid entry of a page with so many bits leads to.
+fn allow(entry: Entry, shift: u32, va: u64, access: Access) -> Result<Target, Cause> {
+    if entry.is_system_only() && !access.system {
+        return Err(Cause::SystemUseOnly);
+    }
+    // Whatever its rights are: what is stored is dropped.
+    if entry.is_zero() {
+        return Ok(Target::Zero);
+    }
+    if access.write && !entry.is_writable() {
+        return Err(Cause::WriteProtected);
+    }
+
+    let page = entry.target();
+    let in_page = !(u64::MAX << shift);
+
+    Ok(Target::Memory(Physical::new(
+        page.place,
+        (page.address & !in_page) | (va & in_page),
+    )))
+}
+
 /// The translations that an engine remembers.
 pub struct Tlb {
-    slots: Places<Slot, SLOTS>,
-    /// Whether one may be of a large page.
-    has_large: bool,
+    lines: Places<Line, LINES>,
     profile: Profile,
 }
 
@@ -173,8 +208,7 @@ impl Tlb {
     /// An empty one, for tables of this format; `None` if there is no memory. May sleep.
     pub fn new(profile: Profile) -> Option<Self> {
         Some(Self {
-            slots: places()?,
-            has_large: false,
+            lines: places()?,
             profile,
         })
     }
@@ -193,33 +227,52 @@ impl Tlb {
             level,
             cause,
         };
-        let known = self.known(Page::small(va), root).or_else(|| {
-            self.has_large
-                .then(|| self.known(Page::large(va), root))
-                .flatten()
-        });
+        let (entry, shift) = match self.known(root, va) {
+            Some(known) => known,
+            None => self
+                .learn(memory, root, va)
+                .map_err(|(level, cause)| fault(level, cause))?,
+        };
 
-        if let Some(slot) = known {
-            return slot.allow(va, access).map_err(|cause| fault(0, cause));
-        }
-
-        let slot =
-            walk(&self.profile, memory, root, va).map_err(|(level, cause)| fault(level, cause))?;
-        let target = slot.allow(va, access).map_err(|cause| fault(0, cause));
-
-        self.has_large |= slot.page.is_large;
-        if let Some(place) = self.slots.get_mut(slot.page.slot(root.process)) {
-            *place = Some(slot);
-        }
-        target
+        allow(entry, shift, va, access).map_err(|cause| fault(0, cause))
     }
 
-    /// The translation of a page, if it is remembered.
-    fn known(&self, page: Page, root: &Root) -> Option<&Slot> {
-        self.slots
-            .get(page.slot(root.process))?
+    /// The entry of an address, if it is remembered, and the bits of its page.
+    fn known(&self, root: &Root, va: u64) -> Option<(Entry, u32)> {
+        let number = va >> LINE_SHIFT;
+
+        self.lines
+            .get(place(number, root.process))?
             .as_ref()
-            .filter(|slot| slot.is_of(page, root))
+            .filter(|line| line.is_of(number, root))?
+            .entries
+            .get(va)
+    }
+
+    /// Looks at the tables, and remembers what they say of an address and of its neighbours.
+    #[cold]
+    fn learn(
+        &mut self,
+        memory: &impl Memory,
+        root: &Root,
+        va: u64,
+    ) -> Result<(Entry, u32), (u8, Cause)> {
+        let number = va >> LINE_SHIFT;
+        let mut entries = walk(&self.profile, memory, root, va)?;
+        let found = entries.get(va).ok_or((0, Cause::Invalid))?;
+
+        if let Some(place) = self.lines.get_mut(place(number, root.process)) {
+            if let Some(line) = place.as_ref().filter(|line| line.is_of(number, root)) {
+                entries.keep(&line.entries);
+            }
+            *place = Some(Line {
+                number,
+                process: root.process,
+                root: root.table,
+                entries,
+            });
+        }
+        Ok(found)
     }
 
     /// Forgets the translations of some pages.
@@ -229,50 +282,36 @@ impl Tlb {
     /// * `scope` - whose.
     /// * `first`, `last` - an address in the first page, and one in the last one.
     pub fn invalidate(&mut self, scope: Scope, first: u64, last: u64) {
-        let pages = first >> PAGE_SHIFT..=last >> PAGE_SHIFT;
-        let count = pages.end().saturating_sub(*pages.start());
+        // All of each page.
+        let first = first & (u64::MAX << PAGE_SHIFT);
+        let last = last | !(u64::MAX << PAGE_SHIFT);
+        let forget = |line: &mut Line| line.is_in(scope) && line.forget(first, last);
+        let numbers = first >> LINE_SHIFT..=last >> LINE_SHIFT;
+        let count = numbers.end().saturating_sub(*numbers.start());
 
-        // A few pages of one process can be in a few slots only.
+        // A few lines of one process can be in a few places only.
         if let (Scope::Process(process), true) = (scope, count < FEW) {
-            for number in pages {
-                let va = number << PAGE_SHIFT;
-
-                for page in [Page::small(va), Page::large(va)] {
-                    if let Some(place) = self.slots.get_mut(page.slot(process)) {
-                        place.take_if(|slot| slot.page == page && slot.process == process);
-                    }
+            for number in numbers {
+                if let Some(place) = self.lines.get_mut(place(number, process)) {
+                    place.take_if(forget);
                 }
             }
             return;
         }
-        for place in self.slots.iter_mut() {
-            place.take_if(|slot| {
-                slot.page.meets(first, last)
-                    && match scope {
-                        Scope::All => true,
-                        Scope::Process(process) => slot.process == process,
-                        Scope::Root(root) => slot.root == root,
-                    }
-            });
+        for place in self.lines.iter_mut() {
+            place.take_if(forget);
         }
     }
 }
 
-/// Goes through the tables. On failure, the level that it came to and why it ended there.
+/// Goes through the tables. What they say of the line of an address, in which the address need not
+/// be valid. On failure, the level that it came to and why it ended there.
 fn walk(
     profile: &Profile,
     memory: &impl Memory,
     root: &Root,
     va: u64,
-) -> Result<Slot, (u8, Cause)> {
-    let slot = |page, target, writable, system_only| Slot {
-        page,
-        process: root.process,
-        root: root.table,
-        target,
-        writable,
-        system_only,
-    };
+) -> Result<Entries, (u8, Cause)> {
     let top = profile.levels.saturating_sub(1);
 
     if !profile.has_address(va) || profile.index(va, top) >= root.entries {
@@ -280,35 +319,36 @@ fn walk(
     }
 
     let mut table = root.table;
-    let mut page = Page::small(va);
+    let mut has_large = false;
 
-    for level in (0..profile.levels).rev() {
-        let index = match (level, page.is_large) {
-            (0, true) => profile.large_index(va),
-            _ => profile.index(va, level),
-        };
-        let at = profile.entry_at(table, index);
+    for level in (1..profile.levels).rev() {
+        let at = profile.entry_at(table, profile.index(va, level));
         let entry = profile.load(memory, at).ok_or((level, Cause::NoMemory))?;
 
         if !entry.is_valid() {
             return Err((level, Cause::Invalid));
         }
         if entry.is_zero() {
-            return Ok(slot(page, Target::Zero, true, entry.is_system_only()));
-        }
-        if level == 0 {
-            return Ok(slot(
-                page,
-                Target::Memory(page.start(entry.target())),
-                entry.is_writable(),
-                entry.is_system_only(),
-            ));
+            return Ok(Entries::Small([entry; PAGES]));
         }
         table = entry.target();
-        if level == 1 && entry.leads_to_large_pages() {
-            page = Page::large(va);
-        }
+        has_large = level == 1 && entry.leads_to_large_pages();
     }
-    // A profile without levels.
-    Err((0, Cause::Range))
+
+    let read = || {
+        if has_large {
+            let at = profile.entry_at(table, profile.large_index(va));
+
+            return profile.load(memory, at).map(Entries::Large);
+        }
+
+        // The first page of the line.
+        let first = profile.index(va & (u64::MAX << LINE_SHIFT), 0);
+
+        profile
+            .load_all(memory, profile.entry_at(table, first))
+            .map(Entries::Small)
+    };
+
+    read().ok_or((0, Cause::NoMemory))
 }

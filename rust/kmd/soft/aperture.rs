@@ -118,6 +118,10 @@ impl Memory for Reached<'_> {
         self.memory.load64(self.aperture.resolve(at)?)
     }
 
+    fn load64s(&self, at: Physical, to: &mut [u64]) -> Option<()> {
+        self.memory.load64s(self.aperture.resolve(at)?, to)
+    }
+
     fn store32(&self, at: Physical, value: u32) -> Option<()> {
         self.memory.store32(self.aperture.resolve(at)?, value)
     }

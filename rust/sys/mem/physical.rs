@@ -111,6 +111,18 @@ impl<'a> Bytes<'a> {
         Some(unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), count) })
     }
 
+    /// The words of 64 bits that they are.
+    fn words64(self) -> Option<&'a [Atomic<u64>]> {
+        if !self.is_words(size_of::<u64>()) {
+            return None;
+        }
+
+        let count = self.count / size_of::<u64>();
+
+        // SAFETY: As in `word64`, of all of them. An atomic has the layout of its word.
+        Some(unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), count) })
+    }
+
     /// Copies as many bytes as both have. Where all are words of 64 or of 32 bits, each is one load
     /// and one store.
     fn copy(self, source: Self) {
@@ -246,6 +258,15 @@ impl Memory for PhysicalMemory {
         let bytes = self.bytes(at, size_of::<u64>())?;
 
         Some(bytes.word64()?.load(Relaxed))
+    }
+
+    fn load64s(&self, at: Physical, to: &mut [u64]) -> Option<()> {
+        let words = self.bytes(at, size_of_val(to))?.words64()?;
+
+        for (place, word) in to.iter_mut().zip(words) {
+            *place = word.load(Relaxed);
+        }
+        Some(())
     }
 
     fn store32(&self, at: Physical, value: u32) -> Option<()> {

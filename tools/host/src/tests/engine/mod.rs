@@ -33,4 +33,6 @@ mod run_list;
 #[cfg(loom)]
 mod shared_words;
 #[cfg(not(loom))]
+mod transfers;
+#[cfg(not(loom))]
 mod translation;

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Transfers over many pages, whatever these are, and the entries of neighbours that are read
+//! together for them (GPU-42, GPU-65, GPU-66).
+
+use proptest::prelude::*;
+
+use super::machine::{Machine, PROCESS};
+use super::program::Program;
+use crate::engine::command_processor::Outcome;
+use crate::engine::fault::{Cause, FaultKind, PageFault};
+use crate::engine::memory::{Physical, Place, PAGE_SIZE};
+use crate::engine::page_table::{Entry, Profile};
+use crate::engine::queue::Privilege;
+use crate::engine::translation::{Access, Scope, Target, Tlb};
+
+/// Pages on each side, from some pages before the end of a table of level 0 on.
+const PAGES: u64 = 40;
+const LEAF: u64 = 2 << 20;
+const SOURCE: u64 = 9 * LEAF - 13 * PAGE_SIZE;
+const TARGET: u64 = 21 * LEAF - 30 * PAGE_SIZE;
+
+/// Entries that are read together: those of as much memory as a large page.
+const LINE: u64 = 16;
+const LARGE: u64 = LINE * PAGE_SIZE;
+
+/// Where neighbours begin, and what is asked of them.
+const BASE: u64 = 5 * LEAF;
+const WRITE: Access = Access {
+    write: true,
+    system: false,
+};
+
+/// What a page is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Writable,
+    ReadOnly,
+    Zero,
+    Invalid,
+    /// Its entry is valid, and leads to where no memory is.
+    Nowhere,
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        30 => Just(Kind::Writable),
+        2 => Just(Kind::Zero),
+        1 => prop_oneof![Just(Kind::ReadOnly), Just(Kind::Invalid), Just(Kind::Nowhere)],
+    ]
+}
+
+fn kinds() -> impl Strategy<Value = Vec<Kind>> {
+    prop::collection::vec(kind(), PAGES as usize)
+}
+
+/// Maps pages of these kinds, each byte of which says where it is.
+fn map(machine: &mut Machine, va: u64, kinds: &[Kind], salt: u8) {
+    for (page, kind) in (0..).zip(kinds) {
+        let va = va + page * PAGE_SIZE;
+        let memory = machine.new_page();
+        let entry = Entry::to(memory);
+
+        machine.map(
+            va,
+            match kind {
+                Kind::Writable => entry.writable(),
+                Kind::ReadOnly => entry,
+                Kind::Zero => Entry::ZERO,
+                Kind::Invalid => Entry::INVALID,
+                Kind::Nowhere => Entry::to(Physical::new(Place::Local, 0x7_7777_0000)).writable(),
+            },
+        );
+
+        let bytes: Vec<u8> = (0..PAGE_SIZE)
+            .map(|at| (at as u8).wrapping_mul(3) ^ (at >> 8) as u8 ^ (page as u8) ^ salt)
+            .collect();
+
+        machine.ram.write(memory, &bytes).unwrap();
+    }
+}
+
+/// The bytes of all pages as they are read; what is not memory has zeros.
+fn bytes(machine: &Machine, va: u64, kinds: &[Kind]) -> Vec<u8> {
+    (0..)
+        .zip(kinds)
+        .flat_map(|(page, kind)| match kind {
+            Kind::Writable | Kind::ReadOnly => machine.bytes(va + page * PAGE_SIZE, PAGE_SIZE),
+            _ => vec![0; PAGE_SIZE as usize],
+        })
+        .collect()
+}
+
+/// Why a page cannot be read or written.
+fn refused(kind: Kind, write: bool) -> Option<Cause> {
+    match kind {
+        Kind::Writable | Kind::Zero => None,
+        Kind::ReadOnly => write.then_some(Cause::WriteProtected),
+        Kind::Invalid => Some(Cause::Invalid),
+        Kind::Nowhere => Some(Cause::NoMemory),
+    }
+}
+
+/// How a transfer of `count` bytes to an offset of the target ends: how many of them are moved, and
+/// the fault behind those. A copy also has a source.
+fn expected(
+    source: Option<(&[Kind], u64)>,
+    (target, to): (&[Kind], u64),
+    count: u64,
+) -> (u64, Option<PageFault>) {
+    let mut done = 0;
+
+    while done < count {
+        let at = |offset: u64| (offset + done) / PAGE_SIZE;
+        let sides = [
+            source.map(|(kinds, from)| (kinds[at(from) as usize], SOURCE + from, false)),
+            Some((target[at(to) as usize], TARGET + to, true)),
+        ];
+        let is_zero = target[at(to) as usize] == Kind::Zero;
+        let fault = |memory: bool| {
+            sides.into_iter().flatten().find_map(|(kind, va, write)| {
+                let cause = refused(kind, write)?;
+                // Where memory is missing is found when the bytes are moved, if they are.
+                let is_it = (cause == Cause::NoMemory) == memory && !(memory && is_zero);
+
+                is_it.then_some(PageFault {
+                    va: va + done,
+                    write,
+                    level: 0,
+                    cause,
+                })
+            })
+        };
+
+        if let Some(fault) = fault(false).or_else(|| fault(true)) {
+            return (done, Some(fault));
+        }
+
+        let left = |offset: u64| PAGE_SIZE - (offset + done) % PAGE_SIZE;
+        let some = source
+            .map_or(u64::MAX, |(_, from)| left(from))
+            .min(left(to));
+
+        done += some.min(count - done);
+    }
+    (done, None)
+}
+
+/// Runs a program to its end. The fault, if there is one.
+fn run(machine: &mut Machine, program: Program) -> Option<PageFault> {
+    machine.submit(&program.0);
+    match machine.run() {
+        Outcome::Done(_) => None,
+        Outcome::Faulted(record) => match record.kind {
+            FaultKind::Page(fault) => Some(fault),
+            kind => panic!("{kind:x?}"),
+        },
+        outcome => panic!("{outcome:x?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// What is before a fault is moved, what is behind it is not, and the fault says where it is.
+    #[test]
+    fn gpu_65_a_copy_of_many_pages(
+        (source, target) in (kinds(), kinds()),
+        // Often whole pages.
+        (from, to) in (0..8 * PAGE_SIZE, 0..8 * PAGE_SIZE),
+        is_whole in any::<bool>(),
+        count in 1..30 * PAGE_SIZE,
+    ) {
+        let round = |at: u64| if is_whole { at / PAGE_SIZE * PAGE_SIZE } else { at };
+        let (from, to, count) = (round(from), round(to), round(count).max(1));
+        let mut machine = Machine::new();
+
+        map(&mut machine, SOURCE, &source, 0x5a);
+        map(&mut machine, TARGET, &target, 0xa5);
+
+        let read = bytes(&machine, SOURCE, &source);
+        let mut written = bytes(&machine, TARGET, &target);
+        let (done, fault) = expected(Some((&source, from)), (&target, to), count);
+        let moved = &read[from as usize..(from + done) as usize];
+
+        written[to as usize..(to + done) as usize].copy_from_slice(moved);
+        prop_assert_eq!(
+            run(&mut machine, Program::new().copy(SOURCE + from, TARGET + to, count as u32)),
+            fault
+        );
+        // What goes to a zero page is dropped.
+        for (page, kind) in target.iter().enumerate() {
+            if *kind == Kind::Zero {
+                written[page * 4096..][..4096].fill(0);
+            }
+        }
+        prop_assert!(bytes(&machine, TARGET, &target) == written);
+        prop_assert!(bytes(&machine, SOURCE, &source) == read);
+    }
+
+    #[test]
+    fn gpu_65_a_fill_of_many_pages(
+        target in kinds(),
+        to in 0..8 * PAGE_SIZE / 4,
+        count in 1..30 * PAGE_SIZE / 4,
+    ) {
+        let (to, count) = (to * 4, count * 4);
+        let mut machine = Machine::new();
+
+        map(&mut machine, TARGET, &target, 0xa5);
+
+        let mut written = bytes(&machine, TARGET, &target);
+        let (done, fault) = expected(None, (&target, to), count);
+
+        for (at, byte) in written[to as usize..(to + done) as usize].iter_mut().enumerate() {
+            *byte = 0x1122_3344_u32.to_le_bytes()[at % 4];
+        }
+        prop_assert_eq!(
+            run(&mut machine, Program::new().fill(TARGET + to, 0x1122_3344, count as u32)),
+            fault
+        );
+        for (page, kind) in target.iter().enumerate() {
+            if *kind == Kind::Zero {
+                written[page * 4096..][..4096].fill(0);
+            }
+        }
+        prop_assert!(bytes(&machine, TARGET, &target) == written);
+    }
+}
+
+/// Pages of a large one follow each other; those of the other side do not.
+#[test]
+fn mem_57_a_copy_between_large_and_small_pages() {
+    let large = Physical::new(Place::Local, 0x40_0000);
+    let count = 2 * LINE * PAGE_SIZE;
+
+    for to_large in [false, true] {
+        let mut machine = Machine::new();
+        let at = BASE;
+        let leaf = machine.entry_at(at);
+
+        for page in 0..2 * LINE {
+            machine.ram.put_page(large.plus(page * PAGE_SIZE));
+        }
+        machine.set_entry(leaf, Entry::to(large).writable());
+        machine.set_entry(leaf.plus(8), Entry::to(large.plus(LARGE)).writable());
+
+        let profile = Profile::VRAM4;
+        let mut above = machine.root.table;
+
+        for level in [3, 2] {
+            let entry = profile.entry_at(above, profile.index(at, level));
+
+            above = Entry::from_bits(machine.ram.word(entry).unwrap()).target();
+        }
+        machine.set_entry(
+            profile.entry_at(above, profile.index(at, 1)),
+            Entry::to(leaf).to_large_pages(),
+        );
+        machine.map_new(TARGET, PAGES);
+
+        let (from, to) = if to_large { (TARGET, at) } else { (at, TARGET) };
+        let place = |va: u64| match va >= at && va < at + count {
+            true => large.plus(va - at),
+            false => machine.find(va).unwrap(),
+        };
+        let (sources, targets): (Vec<_>, Vec<_>) = (0..2 * LINE)
+            .map(|page| (place(from + page * PAGE_SIZE), place(to + page * PAGE_SIZE)))
+            .unzip();
+
+        for (page, source) in (1..).zip(&sources) {
+            machine.ram.write(*source, &[page; 4096]).unwrap();
+        }
+        assert_eq!(
+            run(&mut machine, Program::new().copy(from, to, count as u32)),
+            None
+        );
+        for (page, target) in (1..).zip(&targets) {
+            assert_eq!(machine.ram.read(*target, 4096).unwrap(), [page; 4096]);
+        }
+    }
+}
+
+/// GPU-42: other bytes than those of the ranges stay, in either direction.
+#[test]
+fn gpu_42_a_copy_to_where_it_comes_from() {
+    let count = 20 * PAGE_SIZE;
+
+    for distance in [8, 100, PAGE_SIZE, 3 * PAGE_SIZE + 24] {
+        for is_up in [false, true] {
+            let mut machine = Machine::new();
+            let kinds = [Kind::Writable; PAGES as usize];
+            let (low, high) = (SOURCE + PAGE_SIZE, SOURCE + PAGE_SIZE + distance);
+            let (from, to) = if is_up { (low, high) } else { (high, low) };
+
+            map(&mut machine, SOURCE, &kinds, 7);
+
+            let before = bytes(&machine, SOURCE, &kinds);
+
+            assert_eq!(
+                run(&mut machine, Program::new().copy(from, to, count as u32)),
+                None
+            );
+
+            let after = bytes(&machine, SOURCE, &kinds);
+            let at = |va: u64| (va - SOURCE) as usize;
+
+            assert!(after[..at(to)] == before[..at(to)]);
+            assert!(after[at(to + count)..] == before[at(to + count)..]);
+        }
+    }
+}
+
+/// Neighbours at the start of a line, with their entries and new pages for them.
+struct Neighbours {
+    machine: Machine,
+    tlb: Tlb,
+    old: Vec<Physical>,
+    new: Vec<Physical>,
+}
+
+impl Neighbours {
+    fn new() -> Self {
+        let mut machine = Machine::bare(Privilege::Normal);
+        let mut pages = || (0..LINE).map(|_| machine.new_page()).collect();
+        let (old, new) = (pages(), pages());
+        let profile = Profile::VRAM4;
+
+        Self {
+            machine,
+            tlb: Tlb::new(profile).unwrap(),
+            old,
+            new,
+        }
+    }
+
+    fn map(&mut self, page: u64, memory: Physical) {
+        let entry = Entry::to(memory).writable();
+
+        self.machine.map(BASE + page * PAGE_SIZE, entry);
+    }
+
+    fn find(&mut self, page: u64) -> Result<Target, Cause> {
+        let va = BASE + page * PAGE_SIZE;
+
+        self.tlb
+            .translate(&self.machine.ram, &self.machine.root, va, WRITE)
+            .map_err(|fault| fault.cause)
+    }
+}
+
+/// One walk is enough for neighbours, and what it has found stays.
+#[test]
+fn gpu_66_entries_of_neighbours_are_read_together() {
+    let mut all = Neighbours::new();
+
+    for page in 0..LINE {
+        all.map(page, all.old[page as usize]);
+    }
+    all.machine.ram.take_trace();
+    assert_eq!(all.find(7), Ok(Target::Memory(all.old[7])));
+    assert_eq!(all.machine.ram.take_trace().len(), 3 + LINE as usize);
+    for page in 0..LINE {
+        all.map(page, all.new[page as usize]);
+        all.machine.ram.take_trace();
+        assert_eq!(all.find(page), Ok(Target::Memory(all.old[page as usize])));
+        assert_eq!(all.machine.ram.take_trace(), []);
+    }
+    // Others are not among them.
+    all.map(LINE, all.new[0]);
+    assert_eq!(all.find(LINE), Ok(Target::Memory(all.new[0])));
+}
+
+/// What becomes valid is found without an invalidation. Its neighbours stay what they were.
+#[test]
+fn gpu_66_a_new_entry_does_not_hide_a_missing_invalidation() {
+    let mut all = Neighbours::new();
+
+    all.map(3, all.old[3]);
+    assert_eq!(all.find(3), Ok(Target::Memory(all.old[3])));
+    assert_eq!(all.find(4), Err(Cause::Invalid));
+    all.map(3, all.new[3]);
+    all.map(4, all.new[4]);
+    assert_eq!(all.find(4), Ok(Target::Memory(all.new[4])));
+    assert_eq!(all.find(3), Ok(Target::Memory(all.old[3])));
+}
+
+/// The pages of an invalidation are forgotten, and no others.
+#[test]
+fn mem_58_an_invalidation_forgets_some_of_the_neighbours() {
+    for scope in [Scope::All, Scope::Process(PROCESS)] {
+        for (first, last) in [(0, 0), (5, 6), (15, 15), (0, 15), (9, 40), (20, 30)] {
+            let mut all = Neighbours::new();
+
+            for page in 0..LINE {
+                all.map(page, all.old[page as usize]);
+            }
+            assert!(all.find(0).is_ok());
+            for page in 0..LINE {
+                all.map(page, all.new[page as usize]);
+            }
+            all.tlb.invalidate(
+                scope,
+                BASE + first * PAGE_SIZE + 8,
+                BASE + last * PAGE_SIZE + 8,
+            );
+            // Those that stay are looked at first.
+            for stays in [true, false] {
+                for page in (0..LINE).filter(|page| (first..=last).contains(page) != stays) {
+                    let pages = if stays { &all.old } else { &all.new };
+                    let expected = pages[page as usize];
+
+                    assert_eq!(all.find(page), Ok(Target::Memory(expected)));
+                }
+            }
+        }
+    }
+}
+
+/// A copy finds what it has learned of one side when it has learned of the other one.
+#[test]
+fn gpu_66_two_sides_that_are_a_power_of_two_apart_do_not_displace_each_other() {
+    for shift in LARGE.trailing_zeros()..47 {
+        let mut all = Neighbours::new();
+        let pages = (1 << shift) / PAGE_SIZE;
+
+        all.map(0, all.old[0]);
+        all.map(pages, all.old[1]);
+        assert_eq!(all.find(0), Ok(Target::Memory(all.old[0])));
+        assert_eq!(all.find(pages), Ok(Target::Memory(all.old[1])));
+        all.machine.ram.take_trace();
+        assert!(all.find(0).is_ok());
+        assert_eq!(all.machine.ram.take_trace(), [], "{shift}");
+    }
+}
