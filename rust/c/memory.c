@@ -467,6 +467,24 @@ void dxg_fill_words64(u64 *to, u64 word, size_t count)
 	memset64(to, word, count);
 }
 
+/* Copies so many words, each by one load and one store. Others may change them meanwhile. */
+void dxg_copy_words32(u32 *to, const u32 *from, size_t count)
+{
+	while (count--)
+		WRITE_ONCE(*to++, READ_ONCE(*from++));
+}
+
+void dxg_copy_words64(u64 *to, const u64 *from, size_t count)
+{
+#ifdef CONFIG_X86_64
+	/* As memset64() of this architecture. */
+	asm volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
+#else
+	while (count--)
+		WRITE_ONCE(*to++, READ_ONCE(*from++));
+#endif
+}
+
 /* Copies bytes that others may change meanwhile. The ranges may overlap. */
 void dxg_copy_bytes(void *to, const void *from, size_t count)
 {

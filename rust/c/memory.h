@@ -67,6 +67,8 @@ void dxg_page_clear(struct page *page);
 void dxg_page_copy(struct page *to, struct page *from);
 void dxg_fill_words32(u32 *to, u32 word, size_t count);
 void dxg_fill_words64(u64 *to, u64 word, size_t count);
+void dxg_copy_words32(u32 *to, const u32 *from, size_t count);
+void dxg_copy_words64(u64 *to, const u64 *from, size_t count);
 void dxg_copy_bytes(void *to, const void *from, size_t count);
 
 /* How a frame is cached. */

@@ -386,6 +386,16 @@ unsafe extern "C" {
         word: kernel::ffi::c_ulonglong,
         count: usize,
     );
+    pub fn dxg_copy_words32(
+        to: *mut kernel::ffi::c_uint,
+        from: *const kernel::ffi::c_uint,
+        count: usize,
+    );
+    pub fn dxg_copy_words64(
+        to: *mut kernel::ffi::c_ulonglong,
+        from: *const kernel::ffi::c_ulonglong,
+        count: usize,
+    );
     pub fn dxg_copy_bytes(
         to: *mut kernel::ffi::c_void,
         from: *const kernel::ffi::c_void,

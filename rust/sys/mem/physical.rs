@@ -26,7 +26,6 @@ use crate::{
     sys::ffi, //
 };
 use core::{
-    array,
     marker::PhantomData,
     ptr::NonNull,
     slice, //
@@ -126,17 +125,21 @@ impl<'a> Bytes<'a> {
     /// Copies as many bytes as both have. Where all are words of 64 or of 32 bits, each is one load
     /// and one store.
     fn copy(self, source: Self) {
-        if self.is_words(size_of::<u64>()) && source.is_words(size_of::<u64>()) {
-            copy_words::<u64>(self, source);
-        } else if self.is_words(size_of::<u32>()) && source.is_words(size_of::<u32>()) {
-            copy_words::<u32>(self, source);
-        } else {
-            let count = self.count.min(source.count);
-            let (to, from) = (self.start.as_ptr(), source.start.as_ptr());
+        let count = self.count.min(source.count);
+        let (to, from) = (self.start.as_ptr(), source.start.as_ptr());
+        let is_words = |size| self.is_words(size) && source.is_words(size);
 
-            // SAFETY: By the type invariant both are memory of so many bytes. They may overlap, and
-            // be accessed by others meanwhile, which C code does not mind.
-            unsafe { ffi::dxg_copy_bytes(to.cast(), from.cast(), count) }
+        // SAFETY: By the type invariant both are memory of so many bytes, and `is_words` says that
+        // words are aligned. They may overlap, and be accessed by others meanwhile, which C code
+        // does not mind.
+        unsafe {
+            if is_words(size_of::<u64>()) {
+                ffi::dxg_copy_words64(to.cast(), from.cast(), count / size_of::<u64>());
+            } else if is_words(size_of::<u32>()) {
+                ffi::dxg_copy_words32(to.cast(), from.cast(), count / size_of::<u32>());
+            } else {
+                ffi::dxg_copy_bytes(to.cast(), from.cast(), count);
+            }
         }
     }
 
@@ -163,34 +166,6 @@ impl<'a> Bytes<'a> {
                 unsafe { self.start.as_ptr().add(index).write_volatile(byte) }
             }
         }
-    }
-}
-
-/// How many words are copied in one turn of a loop.
-const STRIDE: usize = 8;
-
-/// Copies as many words as both bytes have, which are aligned to them.
-///
-/// Volatile accesses are single ones of their size, as those of [`Atomic`] are, which would be a
-/// call of a function for each word.
-fn copy_words<T: Copy>(to: Bytes<'_>, from: Bytes<'_>) {
-    let count = to.count.min(from.count) / size_of::<T>();
-    let (mut to, mut from) = (to.start.cast::<T>(), from.start.cast::<T>());
-
-    for _ in 0..count / STRIDE {
-        // SAFETY: So many words are left in both, and aligned; see `word64` for the rest.
-        unsafe {
-            let words: [T; STRIDE] = array::from_fn(|word| from.add(word).read_volatile());
-
-            for (word, value) in words.into_iter().enumerate() {
-                to.add(word).write_volatile(value);
-            }
-            (to, from) = (to.add(STRIDE), from.add(STRIDE));
-        }
-    }
-    for word in 0..count % STRIDE {
-        // SAFETY: As above.
-        unsafe { to.add(word).write_volatile(from.add(word).read_volatile()) }
     }
 }
 
