@@ -17,7 +17,10 @@ use super::{
         Fences, //
     },
     fields::Fields,
-    memory::Memory,
+    memory::{
+        Memory,
+        PAGE_SIZE, //
+    },
     operation::{
         poll_after_ns,
         Atomic,
@@ -249,6 +252,12 @@ impl Budget {
 
     fn spend_bytes(&mut self, bytes: u32) {
         self.spend(bytes.div_ceil(BYTES_PER_UNIT));
+    }
+
+    /// How many bytes a transfer moves at once: at most a page more than there is budget for.
+    fn bytes(&self) -> u32 {
+        // CAST: it is small.
+        self.0.saturating_mul(BYTES_PER_UNIT).max(PAGE_SIZE as u32)
     }
 
     fn is_spent(&self) -> bool {
@@ -567,12 +576,13 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
 
     /// Moves the next bytes of a transfer. How many that were, at least one.
     fn transfer_some(&mut self, transfer: &Transfer) -> Result<u32, FaultKind> {
+        let most = transfer.bytes.min(self.budget.bytes());
         let bytes = match transfer.source {
             Source::Pattern(pattern) if !transfer.fixed => {
-                self.space.fill_some(transfer.to, pattern, transfer.bytes)?
+                self.space.fill_some(transfer.to, pattern, most)?
             }
             Source::Memory { va, fixed: false } if !transfer.fixed => {
-                self.space.copy_some(va, transfer.to, transfer.bytes)?
+                self.space.copy_some(va, transfer.to, most)?
             }
             source => {
                 let dword = match source {

@@ -15,7 +15,8 @@ use super::{
         Memory,
         Physical,
         LARGE_PAGE_SHIFT,
-        PAGE_SHIFT, //
+        PAGE_SHIFT,
+        PAGE_SIZE, //
     },
     page_table::{
         Entry,
@@ -90,8 +91,8 @@ enum Entries {
 }
 
 impl Entries {
-    /// The entry of an address, and the number of bits of an address in its page; `None` if it is
-    /// not valid.
+    /// The entry of an address, of which the bits within the line count, and the number of bits of
+    /// an address in its page; `None` if it is not valid.
     fn get(&self, va: u64) -> Option<(Entry, u32)> {
         let (entry, shift) = match self {
             // CAST: the remainder is small.
@@ -237,16 +238,38 @@ impl Tlb {
         allow(entry, shift, va, access).map_err(|cause| fault(0, cause))
     }
 
+    /// Where accesses of whole pages of 4 KiB lead to, from this one on, as long as that is
+    /// remembered and allowed: those of one line at most. None if no page begins there.
+    pub fn further(
+        &self,
+        root: &Root,
+        va: u64,
+        access: Access,
+    ) -> impl Iterator<Item = Target> + '_ {
+        let entries = self.line(root, va).filter(|_| va % PAGE_SIZE == 0);
+        // CAST: the remainder is small.
+        let first = (va >> PAGE_SHIFT) as usize % PAGES;
+
+        (first..PAGES).map_while(move |index| {
+            // CAST: a usize fits 64 bits.
+            let at = (index as u64) << PAGE_SHIFT;
+            let (entry, shift) = entries?.get(at)?;
+
+            allow(entry, shift, at, access).ok()
+        })
+    }
+
+    /// What is remembered of an address and of its neighbours.
+    fn line(&self, root: &Root, va: u64) -> Option<&Entries> {
+        let number = va >> LINE_SHIFT;
+        let line = self.lines.get(place(number, root.process))?.as_ref()?;
+
+        line.is_of(number, root).then_some(&line.entries)
+    }
+
     /// The entry of an address, if it is remembered, and the bits of its page.
     fn known(&self, root: &Root, va: u64) -> Option<(Entry, u32)> {
-        let number = va >> LINE_SHIFT;
-
-        self.lines
-            .get(place(number, root.process))?
-            .as_ref()
-            .filter(|line| line.is_of(number, root))?
-            .entries
-            .get(va)
+        self.line(root, va)?.get(va)
     }
 
     /// Looks at the tables, and remembers what they say of an address and of its neighbours.
