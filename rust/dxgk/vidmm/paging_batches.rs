@@ -343,7 +343,7 @@ impl PagingNode for PagingEngine {
             // CAST: it was a usize.
             let index = at as usize;
 
-            from.1.present(index).is_some() && to.1.present(index).is_some()
+            from.1.device_address(index).is_some() && to.1.device_address(index).is_some()
         };
         let (mut at, end) = bounds(&pages);
 
