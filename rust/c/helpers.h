@@ -85,6 +85,7 @@ bool dxg_is_compat_call(void);
 bool dxg_read_words(void *to, u64 from, size_t size);
 bool dxg_read_2_words(void *to, u64 from);
 bool dxg_read_3_words(void *to, u64 from);
+bool dxg_read_4_words(void *to, u64 from);
 bool dxg_read_one_signal(struct dxg_one *to, u64 from);
 bool dxg_read_one_wait(struct dxg_one *to, u64 from);
 bool dxg_write_words(u64 to, const void *from, size_t size);

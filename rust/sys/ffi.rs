@@ -201,6 +201,7 @@ unsafe extern "C" {
     ) -> bool;
     pub fn dxg_read_2_words(to: *mut kernel::ffi::c_void, from: kernel::ffi::c_ulonglong) -> bool;
     pub fn dxg_read_3_words(to: *mut kernel::ffi::c_void, from: kernel::ffi::c_ulonglong) -> bool;
+    pub fn dxg_read_4_words(to: *mut kernel::ffi::c_void, from: kernel::ffi::c_ulonglong) -> bool;
     pub fn dxg_read_one_signal(to: *mut dxg_one, from: kernel::ffi::c_ulonglong) -> bool;
     pub fn dxg_read_one_wait(to: *mut dxg_one, from: kernel::ffi::c_ulonglong) -> bool;
     pub fn dxg_write_words(

@@ -108,6 +108,7 @@ pub(crate) fn read<T: Plain>(addr: u64) -> core::result::Result<T, Fault> {
         match size_of::<T>() {
             16 if align_of::<T>() == 8 => ffi::dxg_read_2_words(to, addr),
             24 if align_of::<T>() == 8 => ffi::dxg_read_3_words(to, addr),
+            32 if align_of::<T>() == 8 => ffi::dxg_read_4_words(to, addr),
             size => ffi::dxg_read_words(to, addr, size),
         }
     })?;
