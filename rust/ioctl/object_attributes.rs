@@ -126,9 +126,8 @@ fn read_string(addr: u64) -> DxgResult<Option<NameString>> {
 impl NameString {
     /// Copies the name and looks at its path.
     fn read_name(&self, directory: Status) -> DxgResult<Name> {
-        let mut path = KVec::from_elem(0u16, self.units, GFP_KERNEL_ACCOUNT)?;
+        let path = user::read_vec(self.buffer, self.units)?;
 
-        user::read_slice(self.buffer, &mut path)?;
         Name::new(path)?.map_err(|refusal| {
             match refusal {
                 name::Refusal::Syntax => Status::OBJECT_PATH_SYNTAX_BAD,

@@ -11,6 +11,7 @@ use super::{
 };
 use core::mem::MaybeUninit;
 use kernel::{
+    alloc::Allocator,
     prelude::*,
     uaccess::{
         UserPtr,
@@ -139,25 +140,34 @@ pub(crate) fn read_few<T: Plain, const N: usize>(
     count: usize,
 ) -> core::result::Result<ArrayVec<T, N>, Fault> {
     let mut few = ArrayVec::<T, N>::new();
-    let places = few.places().get_mut(..count).ok_or(Fault)?;
+
+    read_places(addr, few.places().get_mut(..count).ok_or(Fault)?)?;
+    // SAFETY: So many were written, and every bit pattern is a value of a `Plain` type.
+    unsafe { few.set_len(count) };
+    Ok(few)
+}
+
+/// Fills places from an array in user memory; if that succeeds, all bytes of them are written.
+#[inline(always)]
+fn read_places<T: Plain>(
+    addr: u64,
+    places: &mut [MaybeUninit<T>],
+) -> core::result::Result<(), Fault> {
     let size = size_of_val(places);
     let to = places.as_mut_ptr();
 
     if in_words(size) {
         // SAFETY: `to` is valid for writing this many bytes, whatever `addr` is.
-        done(unsafe { ffi::dxg_read_words(to.cast(), addr, size) })?;
-    } else {
-        // SAFETY: These are the bytes of the places.
-        let bytes = unsafe { core::slice::from_raw_parts_mut(to.cast(), size) };
-
-        slice(addr, size)?
-            .reader()
-            .read_raw(bytes)
-            .map_err(|_| Fault)?;
+        return done(unsafe { ffi::dxg_read_words(to.cast(), addr, size) });
     }
-    // SAFETY: So many were written, and every bit pattern is a value of a `Plain` type.
-    unsafe { few.set_len(count) };
-    Ok(few)
+
+    // SAFETY: These are the bytes of the places.
+    let bytes = unsafe { core::slice::from_raw_parts_mut(to.cast(), size) };
+
+    slice(addr, size)?
+        .reader()
+        .read_raw(bytes)
+        .map_err(|_| Fault)
 }
 
 /// A call about one object, as it was copied: its argument struct, and what its arrays have.
@@ -196,23 +206,28 @@ pub(crate) enum ReadError {
 
 /// A copy of `size` bytes, which the caller has bounded. With size 0 the address is not used.
 pub(crate) fn read_bytes(addr: u64, size: usize) -> core::result::Result<KVVec<u8>, ReadError> {
-    let mut bytes =
-        KVVec::with_capacity(size, GFP_KERNEL_ACCOUNT).map_err(|_| ReadError::NoMemory)?;
+    read_vec(addr, size)
+}
 
-    if size != 0 {
-        let source = slice(addr, size).map_err(|_| ReadError::Fault)?;
+/// A copy of an array of `count` elements, which the caller has bounded. With none of them the
+/// address is not used.
+pub(crate) fn read_vec<T: Plain, A: Allocator>(
+    addr: u64,
+    count: usize,
+) -> core::result::Result<Vec<T, A>, ReadError> {
+    let mut values =
+        Vec::with_capacity(count, GFP_KERNEL_ACCOUNT).map_err(|_| ReadError::NoMemory)?;
 
-        // Not filled before, which would take a step for every byte.
-        if let Some(room) = bytes.spare_capacity_mut().get_mut(..size) {
-            source
-                .reader()
-                .read_raw(room)
-                .map_err(|_| ReadError::Fault)?;
-            // SAFETY: There is room for them, and they have been written.
-            unsafe { bytes.inc_len(size) };
+    // Not filled before, which would take a step for every element.
+    if let Some(places) = values.spare_capacity_mut().get_mut(..count) {
+        if count != 0 {
+            read_places(addr, places).map_err(|_| ReadError::Fault)?;
         }
+        // SAFETY: There is room for them, and they have been written; every bit pattern is a value
+        // of a `Plain` type.
+        unsafe { values.inc_len(count) };
     }
-    Ok(bytes)
+    Ok(values)
 }
 
 /// Copies one value to user memory.

@@ -45,8 +45,9 @@ impl Name {
         let session = place.session;
         let mut leaf = KVec::with_capacity(place.leaf.len(), GFP_KERNEL_ACCOUNT)?;
 
-        for unit in place.leaf {
-            leaf.push(upcase(*unit), GFP_KERNEL_ACCOUNT)?;
+        leaf.extend_from_slice(place.leaf, GFP_KERNEL_ACCOUNT)?;
+        for unit in &mut leaf {
+            *unit = upcase(*unit);
         }
 
         let path = Path {
