@@ -71,10 +71,11 @@ impl Directory {
 
 /// Whether a component is this ASCII name, in any case.
 fn matches(component: &[u16], name: &str) -> bool {
-    Iterator::eq(
-        component.iter().map(|unit| upcase(*unit)),
-        name.bytes().map(|byte| byte.to_ascii_uppercase().into()),
-    )
+    component.len() == name.len()
+        && Iterator::eq(
+            component.iter().map(|unit| upcase(*unit)),
+            name.bytes().map(|byte| byte.to_ascii_uppercase().into()),
+        )
 }
 
 /// The number of a session: decimal, without leading zeros.

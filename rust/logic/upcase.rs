@@ -195,15 +195,19 @@ static RUNS: [Run; 164] = [
 ];
 
 /// The upper case of one UTF-16 unit.
+#[inline]
 pub fn upcase(unit: u16) -> u16 {
     // Most names are ASCII.
-    if unit < 0x80 {
-        return match unit {
-            0x61..=0x7a => unit - 0x20,
-            _ => unit,
-        };
+    match unit {
+        0x61..=0x7a => unit - 0x20,
+        0..0x80 => unit,
+        _ => look_up(unit),
     }
+}
 
+/// The same by the table.
+#[inline(never)]
+fn look_up(unit: u16) -> u16 {
     let after = RUNS.partition_point(|run| run.first <= unit);
     let run = after.checked_sub(1).and_then(|index| RUNS.get(index));
 
