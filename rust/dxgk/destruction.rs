@@ -14,7 +14,8 @@ use super::{
         HandleTarget,
         TakenHandles, //
     },
-    memory::allocation::Allocation, //
+    memory::allocation::Allocation,
+    small_vec::InlineVec, //
 };
 use crate::{
     error::{
@@ -103,21 +104,24 @@ impl HandleTable {
 #[derive(Default)]
 struct Ends {
     assume_not_in_use: bool,
-    /// Those that the call waits for (SynchronousDestroy).
-    waited: KVVec<Arc<OpenAllocation>>,
+    /// The call waits for them (SynchronousDestroy).
+    is_synchronous: bool,
+    /// Those that it waits for.
+    waited: InlineVec<Arc<OpenAllocation>>,
 }
 
 impl Ends {
     /// For so many of them.
     fn new(count: usize, flags: u32) -> Result<Self, AllocError> {
-        let count = match flags & destroy::SYNCHRONOUS {
-            0 => 0,
-            _ => count,
-        };
+        let is_synchronous = flags & destroy::SYNCHRONOUS != 0;
 
         Ok(Self {
             assume_not_in_use: flags & destroy::ASSUME_NOT_IN_USE != 0,
-            waited: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+            is_synchronous,
+            waited: match is_synchronous {
+                true => InlineVec::with_capacity(count)?,
+                false => InlineVec::new(),
+            },
         })
     }
 
@@ -126,9 +130,9 @@ impl Ends {
         if self.assume_not_in_use {
             opened.assume_not_in_use();
         }
-        // There is room for all of them, if any is waited for.
-        if self.waited.len() < self.waited.capacity() {
-            let _room = self.waited.push_within_capacity(opened.clone());
+        if self.is_synchronous {
+            // There is room for all of them.
+            self.waited.push(opened.clone());
         }
     }
 

@@ -27,7 +27,8 @@ use super::{
         NewAllocation, //
     },
     process::Process,
-    running::Running, //
+    running::Running,
+    small_vec::InlineVec, //
 };
 use crate::{
     error::{
@@ -185,10 +186,10 @@ impl Client {
                 runtime_data_size: 0,
                 standard: None,
             },
-            allocations,
+            allocations: InlineVec::Many(allocations),
             destination: Destination::New {
-                driver_data: KVVec::new(),
-                runtime_data: KVVec::new(),
+                driver_data: None,
+                runtime_data: None,
             },
         };
         let handles = parent.create_allocations(process, &driver.tables, request)?;
@@ -208,7 +209,7 @@ fn new_allocation(data: &[u8], primary: bool) -> DxgResult<NewAllocation> {
 
     driver_data.extend_from_slice(data, GFP_KERNEL)?;
     Ok(NewAllocation {
-        driver_data,
+        driver_data: Some(driver_data),
         source: Source::New,
         priority: None,
         primary,

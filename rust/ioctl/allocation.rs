@@ -21,7 +21,8 @@ use crate::{
             Destination,
             NewAllocation, //
         },
-        share::global_table::ReservedGlobal, //
+        share::global_table::ReservedGlobal,
+        small_vec::InlineVec, //
     },
     error::{
         DxgResult,
@@ -75,17 +76,12 @@ fn read_standard(
 fn read_infos(
     args: &D3DKMT_CREATEALLOCATION,
     creation: &Creation,
-) -> DxgResult<KVVec<D3DDDI_ALLOCATIONINFO2>> {
+) -> DxgResult<InlineVec<D3DDDI_ALLOCATIONINFO2>> {
     if !creation.has_readable_infos() {
-        return Ok(KVVec::new());
+        return Ok(InlineVec::new());
     }
-
     // CAST: bounded by the rule.
-    let count = args.NumAllocations as usize;
-    let mut infos = KVVec::from_elem(user::zeroed(), count, GFP_KERNEL_ACCOUNT)?;
-
-    user::read_slice(args.infos(), &mut infos)?;
-    Ok(infos)
+    Ok(InlineVec::read(args.infos(), args.NumAllocations as usize)?)
 }
 
 /// The open resource of the resource that allocations are added to (RES-24).
@@ -113,12 +109,20 @@ fn existing(
     Ok(Some(found.what))
 }
 
-/// Private driver data; that of the caller is ignored for a standard allocation (RES-26).
-fn read_driver_data(creation: &Creation, address: u64, size: u32) -> DxgResult<KVVec<u8>> {
-    match &creation.standard {
-        Some(_) => Ok(KVVec::new()),
+/// Private data, whose size was checked, if there is any.
+fn read_data(address: u64, size: u32) -> DxgResult<Option<KVVec<u8>>> {
+    Ok(match size {
+        0 => None,
         // CAST: bounded by the rules.
-        None => Ok(user::read_bytes(address, size as usize)?),
+        size => Some(user::read_bytes(address, size as usize)?),
+    })
+}
+
+/// Private driver data; that of the caller is ignored for a standard allocation (RES-26).
+fn read_driver_data(creation: &Creation, address: u64, size: u32) -> DxgResult<Option<KVVec<u8>>> {
+    match &creation.standard {
+        Some(_) => Ok(None),
+        None => read_data(address, size),
     }
 }
 
@@ -138,11 +142,7 @@ fn read_destination(
     }
     Ok(Destination::New {
         driver_data,
-        runtime_data: user::read_bytes(
-            args.pPrivateRuntimeData,
-            // CAST: bounded by the rules.
-            args.PrivateRuntimeDataSize as usize,
-        )?,
+        runtime_data: read_data(args.pPrivateRuntimeData, args.PrivateRuntimeDataSize)?,
     })
 }
 
@@ -150,23 +150,20 @@ fn read_destination(
 fn read_allocations(
     creation: &Creation,
     infos: &[D3DDDI_ALLOCATIONINFO2],
-) -> DxgResult<KVVec<NewAllocation>> {
-    let mut allocations = KVVec::with_capacity(infos.len(), GFP_KERNEL_ACCOUNT)?;
+) -> DxgResult<InlineVec<NewAllocation>> {
+    let mut allocations = InlineVec::with_capacity(infos.len())?;
 
     for info in infos {
         let size = info.PrivateDriverDataSize;
 
         Creation::check_entry(info.Flags, info.Reserved == [0; 5], size)?;
-        allocations.push(
-            NewAllocation {
-                driver_data: read_driver_data(creation, info.pPrivateDriverData, size)?,
-                // CAST: a usize fits 64 bits.
-                source: Source::new(creation.flags, info.existing(), PAGE_SIZE as u64)?,
-                priority: info.priority(),
-                primary: Creation::is_primary(info.Flags),
-            },
-            GFP_KERNEL_ACCOUNT,
-        )?;
+        allocations.push(NewAllocation {
+            driver_data: read_driver_data(creation, info.pPrivateDriverData, size)?,
+            // CAST: a usize fits 64 bits.
+            source: Source::new(creation.flags, info.existing(), PAGE_SIZE as u64)?,
+            priority: info.priority(),
+            primary: Creation::is_primary(info.Flags),
+        });
     }
     Ok(allocations)
 }
@@ -251,10 +248,9 @@ pub(super) fn destroy(call: Call<'_>, args: &D3DKMT_DESTROYALLOCATION2) -> DxgRe
         return Ok(());
     }
 
-    let mut list = KVVec::from_elem(0u32, count, GFP_KERNEL_ACCOUNT)?;
+    let mut list = InlineVec::<u32>::read(args.phAllocationList, count)?;
 
-    user::read_slice(args.phAllocationList, &mut list)?;
-    sort::sort(&mut list);
+    sort::sort(list.as_mut_slice());
     invalid_if(!allocation_lists::are_different(&list))?;
     table.destroy_allocations(args.hDevice, &list, args.Flags)
 }

@@ -7,21 +7,21 @@ use super::{
     HandleTable, //
 };
 use crate::{
-    dxgk::memory::allocation::Allocation,
+    dxgk::{
+        memory::allocation::Allocation,
+        small_vec::InlineVec, //
+    },
     error::{
         DxgResult,
         Status, //
     }, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
 
 /// What a call names.
 pub(crate) struct ChosenAllocations {
     /// In the order of the list, or of the resource.
-    pub(crate) allocations: KVVec<Arc<Allocation>>,
+    pub(crate) allocations: InlineVec<Arc<Allocation>>,
     /// How many elements the caller's array has: one for a resource.
     pub(crate) count: usize,
     may_write: bool,
@@ -73,7 +73,7 @@ impl HandleTable {
         locals: &[u32],
     ) -> DxgResult<ChosenAllocations> {
         let mut chosen = ChosenAllocations {
-            allocations: KVVec::with_capacity(locals.len(), GFP_KERNEL_ACCOUNT)?,
+            allocations: InlineVec::with_capacity(locals.len())?,
             count: locals.len(),
             may_write: true,
         };
@@ -82,9 +82,7 @@ impl HandleTable {
             let opened = self.allocation_of(device, *local)?;
 
             chosen.may_write &= opened.open_resource.may_write();
-            chosen
-                .allocations
-                .push(opened.allocation.clone(), GFP_KERNEL_ACCOUNT)?;
+            chosen.allocations.push(opened.allocation.clone());
         }
         Ok(chosen)
     }

@@ -16,6 +16,7 @@ use crate::dxgk::{
         ReservedGlobal,
         Strong, //
     },
+    small_vec::InlineVec,
     sync::fence_mappings::FenceMappings, //
 };
 use crate::{
@@ -80,7 +81,7 @@ pub(crate) struct OpenResource {
 
 /// Handles of allocations.
 struct List {
-    numbers: KVVec<u32>,
+    numbers: InlineVec<u32>,
     /// How many more there is room for, because they are about to be added.
     expected: usize,
 }
@@ -118,7 +119,7 @@ impl OpenResource {
                 counted: AtomicFlag::new(true),
                 handles <- new_mutex!(
                     Some(List {
-                        numbers: KVVec::new(),
+                        numbers: InlineVec::new(),
                         expected: 0,
                     }),
                     "OpenResource::handles"
@@ -194,7 +195,7 @@ impl OpenResource {
     }
 
     /// Gives a new open resource, which nobody knows yet, the handles of its allocations.
-    pub(in crate::dxgk) fn start_with(&self, numbers: KVVec<u32>) {
+    pub(in crate::dxgk) fn start_with(&self, numbers: InlineVec<u32>) {
         if let Some(list) = &mut *self.handles.lock() {
             list.numbers = numbers;
         }
@@ -206,7 +207,7 @@ impl OpenResource {
         let list = (*handles).as_mut().ok_or(Status::INVALID_PARAMETER)?;
         let expected = list.expected.saturating_add(more);
 
-        list.numbers.reserve(expected, GFP_KERNEL_ACCOUNT)?;
+        list.numbers.reserve(expected)?;
         list.expected = expected;
         Ok(())
     }
@@ -217,7 +218,7 @@ impl OpenResource {
             list.expected = list.expected.saturating_sub(expected);
             for number in more {
                 // There is room for all of them.
-                let _room = list.numbers.push_within_capacity(*number);
+                list.numbers.push(*number);
             }
         }
     }
@@ -241,7 +242,7 @@ impl OpenResource {
     }
 
     /// Takes the handles, because the open resource is destroyed; none if that has begun already.
-    pub(crate) fn take_handles(&self) -> Option<KVVec<u32>> {
+    pub(crate) fn take_handles(&self) -> Option<InlineVec<u32>> {
         self.handles.lock().take().map(|list| list.numbers)
     }
 }
@@ -250,8 +251,8 @@ impl OpenResource {
 /// is reserved, and they cannot be found there yet (RES-3). Dropping this leaves nothing behind.
 pub(crate) struct PendingAllocations {
     open_resource: Arc<OpenResource>,
-    handles: KVVec<u32>,
-    allocations: KVVec<Arc<Allocation>>,
+    handles: InlineVec<u32>,
+    allocations: InlineVec<Arc<Allocation>>,
     done: bool,
 }
 
@@ -262,8 +263,8 @@ impl PendingAllocations {
     /// Context: may sleep, no locks held.
     pub(crate) fn reserve(
         open_resource: Arc<OpenResource>,
-        handles: KVVec<u32>,
-        allocations: KVVec<Arc<Allocation>>,
+        handles: InlineVec<u32>,
+        allocations: InlineVec<Arc<Allocation>>,
     ) -> DxgResult<Self> {
         open_resource.make_room(handles.len())?;
 
@@ -271,7 +272,7 @@ impl PendingAllocations {
         let mut pending = Self {
             open_resource,
             handles,
-            allocations: KVVec::new(),
+            allocations: InlineVec::new(),
             done: false,
         };
 

@@ -16,19 +16,24 @@ use super::{
 use crate::{
     dxgk::{
         memory::allocation::Allocation,
-        object::ReservedGlobal, //
+        object::ReservedGlobal,
+        small_vec::{
+            InlineVec,
+            SmallVec, //
+        }, //
     },
     error::DxgResult, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
+
+/// So many take no memory: those of a resource with one allocation, a keyed mutex and a
+/// synchronisation object.
+const FEW: usize = 4;
 
 /// Reserved handles, in the order of their numbers. Dropping it undoes everything.
 pub(crate) struct ReservedHandles<'a> {
     table: &'a HandleTable,
-    reserved: KVVec<Reserved<'a>>,
+    reserved: SmallVec<Reserved<'a>, FEW>,
     /// Global handle of the same object, if it gets one.
     pub(crate) global: Option<ReservedGlobal<'a>>,
     /// The allocations of an open resource, not published yet. Dropped after the handles.
@@ -40,7 +45,7 @@ impl<'a> ReservedHandles<'a> {
     pub(crate) fn new(table: &'a HandleTable, count: usize) -> DxgResult<Self> {
         Ok(Self {
             table,
-            reserved: KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?,
+            reserved: SmallVec::with_capacity(count)?,
             global: None,
             pending: None,
         })
@@ -52,10 +57,12 @@ impl<'a> ReservedHandles<'a> {
         item: HandleTarget,
         parent: Option<&Parent>,
     ) -> DxgResult<u32> {
+        self.reserved.reserve(1)?;
+
         let reserved = self.table.reserve(item, parent)?;
         let number = reserved.handle();
 
-        self.reserved.push(reserved, GFP_KERNEL_ACCOUNT)?;
+        self.reserved.push(reserved);
         Ok(number)
     }
 
@@ -78,14 +85,14 @@ impl<'a> ReservedHandles<'a> {
     }
 
     /// The numbers of the last handles, in a list of their own.
-    fn last_numbers(&self, count: usize) -> DxgResult<KVVec<u32>> {
-        let mut numbers = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+    fn last_numbers(&self, count: usize) -> DxgResult<InlineVec<u32>> {
+        let mut numbers = InlineVec::with_capacity(count)?;
 
         for number in self
             .numbers()
             .skip(self.reserved.len().saturating_sub(count))
         {
-            numbers.push(number, GFP_KERNEL_ACCOUNT)?;
+            numbers.push(number);
         }
         Ok(numbers)
     }
@@ -107,7 +114,7 @@ impl<'a> ReservedHandles<'a> {
     pub(crate) fn reserve_more(
         &mut self,
         open_resource: Arc<OpenResource>,
-        allocations: KVVec<Arc<Allocation>>,
+        allocations: InlineVec<Arc<Allocation>>,
         parent: Option<&Parent>,
     ) -> DxgResult {
         self.reserve_allocations(&open_resource, &allocations, parent)?;

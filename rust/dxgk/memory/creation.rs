@@ -41,6 +41,7 @@ use crate::{
             account::ObjectCharge,
             holder::Amounts, //
         },
+        small_vec::InlineVec,
         stats::{
             ObjectKind,
             OwnStats, //
@@ -73,8 +74,8 @@ use kernel::{
 
 /// One allocation of a request.
 pub(crate) struct NewAllocation {
-    /// Private driver data, if this is not a standard allocation.
-    pub(crate) driver_data: KVVec<u8>,
+    /// Private driver data, if there is any and this is not a standard allocation.
+    pub(crate) driver_data: Option<KVVec<u8>>,
     /// Where its bytes are.
     pub(crate) source: Source,
     /// Its priority, if it is given one.
@@ -88,14 +89,14 @@ pub(crate) enum Destination {
     /// Each to a resource of its own, without a handle.
     Standalone {
         /// Private driver data of the resource of the first one.
-        driver_data: KVVec<u8>,
+        driver_data: Option<KVVec<u8>>,
     },
     /// A new resource.
     New {
         /// Private driver data of the resource.
-        driver_data: KVVec<u8>,
+        driver_data: Option<KVVec<u8>>,
         /// Private runtime data of the resource.
-        runtime_data: KVVec<u8>,
+        runtime_data: Option<KVVec<u8>>,
     },
     /// A resource that is there.
     Existing(Arc<OpenResource>),
@@ -106,7 +107,7 @@ pub(crate) struct CreateAllocationsRequest {
     /// What the flags say.
     pub(crate) creation: Creation,
     /// What to make, in the order of the handles.
-    pub(crate) allocations: KVVec<NewAllocation>,
+    pub(crate) allocations: InlineVec<NewAllocation>,
     /// What they belong to.
     pub(crate) destination: Destination,
 }
@@ -127,20 +128,20 @@ impl Parent {
         &self,
         process: &'a Process,
         tables: &'a Tables,
-        request: CreateAllocationsRequest,
+        mut request: CreateAllocationsRequest,
     ) -> DxgResult<ReservedHandles<'a>> {
         let count = request.allocations.len();
         let mut maker = Maker {
             parent: self,
             process,
             creation: request.creation,
-            users: KVVec::new(),
+            users: InlineVec::new(),
         };
-        let mut allocations = KVVec::with_capacity(count, GFP_KERNEL_ACCOUNT)?;
+        let mut allocations = InlineVec::with_capacity(count)?;
         let mut handles = ReservedHandles::new(&process.handles, count.saturating_add(1))?;
 
-        for new in request.allocations {
-            allocations.push(maker.allocation(new)?, GFP_KERNEL_ACCOUNT)?;
+        for new in request.allocations.as_mut_slice() {
+            allocations.push(maker.allocation(new)?);
         }
         match request.destination {
             Destination::Existing(open_resource) => {
@@ -152,7 +153,7 @@ impl Parent {
             } => {
                 let open_resource = maker.resource(false, driver_data)?;
 
-                if !runtime_data.is_empty() {
+                if let Some(runtime_data) = runtime_data {
                     let value =
                         shortage(Value::new(&tables.accounts, &*self.device, runtime_data))?;
 
@@ -171,11 +172,11 @@ impl Parent {
                 open_resource.resource().start_with(allocations);
             }
             Destination::Standalone { mut driver_data } => {
-                for allocation in allocations {
-                    let driver_data = core::mem::take(&mut driver_data);
-                    let open_resource = maker.resource(true, driver_data)?;
-                    let one = KVVec::from_elem(allocation, 1, GFP_KERNEL_ACCOUNT)?;
+                for allocation in &allocations {
+                    let open_resource = maker.resource(true, driver_data.take())?;
+                    let mut one = InlineVec::new();
 
+                    one.push(allocation.clone());
                     handles.reserve_allocations(&open_resource, &one, Some(self))?;
                     open_resource.resource().start_with(one);
                 }
@@ -191,7 +192,7 @@ struct Maker<'a> {
     process: &'a Process,
     creation: Creation,
     /// They keep imported dma-bufs of this module until the allocations have handles.
-    users: KVVec<User<Storage>>,
+    users: InlineVec<User<Storage>>,
 }
 
 impl Maker<'_> {
@@ -210,7 +211,8 @@ impl Maker<'_> {
                 let (storage, user) = dma_buf::section(holder, stats, fd, size, write)?;
 
                 if let Some(user) = user {
-                    self.users.push(user, GFP_KERNEL_ACCOUNT)?;
+                    self.users.reserve(1)?;
+                    self.users.push(user);
                 }
                 Ok(storage)
             }
@@ -218,12 +220,12 @@ impl Maker<'_> {
     }
 
     /// An allocation that belongs to no resource yet.
-    fn allocation(&mut self, new: NewAllocation) -> DxgResult<Arc<Allocation>> {
+    fn allocation(&mut self, new: &mut NewAllocation) -> DxgResult<Arc<Allocation>> {
         let device = &self.parent.device;
         let adapter: &Arc<Adapter> = &device.adapter;
         let driver_data = match &self.creation.standard {
             Some(standard) => adapter.standard_allocation_data(standard.size)?,
-            None => new.driver_data,
+            None => new.driver_data.take().unwrap_or_default(),
         };
         let contiguous = new.primary || self.creation.is_contiguous();
         let described = allocation::described(
@@ -265,7 +267,11 @@ impl Maker<'_> {
 
     /// A resource without allocations yet, and an open of it. `standalone`: it is the resource of
     /// one standalone allocation.
-    fn resource(&self, standalone: bool, driver_data: KVVec<u8>) -> DxgResult<Arc<OpenResource>> {
+    fn resource(
+        &self,
+        standalone: bool,
+        driver_data: Option<KVVec<u8>>,
+    ) -> DxgResult<Arc<OpenResource>> {
         let kind = if standalone {
             ObjectKind::Allocation
         } else {

@@ -22,7 +22,8 @@ use crate::{
             Object,
             Strong, //
         },
-        process::Process, //
+        process::Process,
+        small_vec::InlineVec, //
     },
     error::{
         DxgResult,
@@ -37,10 +38,7 @@ use crate::{
         }, //
     }, //
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
 
 /// A resource that was found for a device, with a reference of its own.
 pub(crate) struct FoundResource {
@@ -57,7 +55,7 @@ impl FoundResource {
         ResourceSizes {
             count,
             runtime_data: self.resource.header.attachments().blob_size() as u32,
-            driver_data: self.resource.description.driver_data.len() as u32,
+            driver_data: self.resource.description.driver_data().len() as u32,
             total_driver_data,
         }
     }
@@ -67,7 +65,7 @@ impl FoundResource {
 pub(crate) struct Contents {
     resource: Arc<Resource>,
     /// Those that it had then.
-    pub(crate) allocations: KVVec<Arc<Allocation>>,
+    pub(crate) allocations: InlineVec<Arc<Allocation>>,
     runtime_data: Option<Arc<Value>>,
 }
 
@@ -89,7 +87,7 @@ impl Contents {
 
     /// Private driver data of the resource.
     pub(crate) fn driver_data(&self) -> &[u8] {
-        &self.resource.description.driver_data
+        self.resource.description.driver_data()
     }
 
     /// How large all that is.

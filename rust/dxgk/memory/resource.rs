@@ -10,7 +10,8 @@
 use super::allocation::Allocation;
 use crate::dxgk::{
     at_once::AT_ONCE,
-    object::Header, //
+    object::Header,
+    small_vec::InlineVec, //
 };
 use crate::{
     error::{
@@ -55,8 +56,15 @@ pub(crate) struct ResourceDescription {
     pub(crate) back_buffer: bool,
     /// The process that made it.
     pub(crate) creator: Option<ThreadGroup>,
+    /// Private driver data of the resource itself, if there is any.
+    pub(crate) driver_data: Option<KVVec<u8>>,
+}
+
+impl ResourceDescription {
     /// Private driver data of the resource itself.
-    pub(crate) driver_data: KVVec<u8>,
+    pub(crate) fn driver_data(&self) -> &[u8] {
+        self.driver_data.as_deref().unwrap_or_default()
+    }
 }
 
 /// How many processes can be admitted to one resource.
@@ -66,7 +74,7 @@ const MAX_ADMITTED: usize = 256;
 pub(crate) type Rectangle = [u32; 4];
 
 struct State {
-    allocations: KVVec<Arc<Allocation>>,
+    allocations: InlineVec<Arc<Allocation>>,
     /// How many more there is room for, because they are about to be added.
     expected: usize,
     present_rect: Rectangle,
@@ -104,7 +112,7 @@ impl Resource {
                 description,
                 state <- new_mutex!(
                     State {
-                        allocations: KVVec::new(),
+                        allocations: InlineVec::new(),
                         expected: 0,
                         present_rect: [0; 4],
                         admitted: KVec::new(),
@@ -119,7 +127,7 @@ impl Resource {
     }
 
     /// Gives a new resource, which nobody knows yet, its allocations.
-    pub(super) fn start_with(&self, allocations: KVVec<Arc<Allocation>>) {
+    pub(super) fn start_with(&self, allocations: InlineVec<Arc<Allocation>>) {
         self.state.lock().allocations = allocations;
     }
 
@@ -128,7 +136,7 @@ impl Resource {
         let mut state = self.state.lock();
         let expected = state.expected.saturating_add(more);
 
-        state.allocations.reserve(expected, GFP_KERNEL_ACCOUNT)?;
+        state.allocations.reserve(expected)?;
         state.expected = expected;
         Ok(())
     }
@@ -140,17 +148,17 @@ impl Resource {
         state.expected = state.expected.saturating_sub(expected);
         for allocation in more {
             // There is room for all of them.
-            let _room = state.allocations.push_within_capacity(allocation.clone());
+            state.allocations.push(allocation.clone());
         }
     }
 
     /// The allocations now.
-    pub(crate) fn allocations(&self) -> Result<KVVec<Arc<Allocation>>, AllocError> {
+    pub(crate) fn allocations(&self) -> Result<InlineVec<Arc<Allocation>>, AllocError> {
         let state = self.state.lock();
-        let mut all = KVVec::with_capacity(state.allocations.len(), GFP_KERNEL_ACCOUNT)?;
+        let mut all = InlineVec::with_capacity(state.allocations.len())?;
 
         for allocation in &state.allocations {
-            all.push(allocation.clone(), GFP_KERNEL_ACCOUNT)?;
+            all.push(allocation.clone());
         }
         Ok(all)
     }
