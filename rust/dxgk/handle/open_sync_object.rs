@@ -187,11 +187,7 @@ impl OpenSyncObject {
         let mut addresses = FenceAddresses::default();
 
         match open.strong.object() {
-            Object::Fence(fence) => {
-                let fence = fence.clone();
-
-                addresses = open.see(&fence, private_data)?;
-            }
+            Object::Fence(_) => addresses = open.see(private_data)?,
             Object::KeyedMutex(_) => {
                 let mutex = OpenKeyedMutex::new(viewer.mappings.identity.key(), access)?;
 
@@ -202,21 +198,27 @@ impl OpenSyncObject {
         Ok((open, addresses))
     }
 
-    /// Shows the value of a fence, in the process and to the GPU of the device. If it is native
-    /// there, the KMD opens it (FEN-117, FEN-121).
-    fn see(
-        &mut self,
-        fence: &Arc<Fence>,
-        mut private_data: Option<&mut PrivateData>,
-    ) -> DxgResult<FenceAddresses> {
-        let viewer = self.viewer.clone();
+    /// Shows the value, if it is a fence, in the process and to the GPU of the device. If it is
+    /// native there, the KMD opens it (FEN-117, FEN-121).
+    fn see(&mut self, mut private_data: Option<&mut PrivateData>) -> DxgResult<FenceAddresses> {
+        let Self {
+            strong,
+            rights,
+            done,
+            viewer,
+            own,
+            ..
+        } = self;
+        let Object::Fence(fence) = strong.object() else {
+            return Ok(FenceAddresses::default());
+        };
         let device = viewer.device.as_ref();
         let part = match (fence.cross_adapter(), device) {
             (Some(cross), Some(device)) => {
                 let data = private_data.as_deref_mut();
                 let part = cross.enter(fence.clone(), &device.adapter, data)?;
 
-                self.done.set(Done::COUNTED);
+                done.set(Done::COUNTED);
                 part
             }
             _ => None,
@@ -227,18 +229,18 @@ impl OpenSyncObject {
         };
 
         if fence.is_intra_gpu() {
-            self.done.set(Done::INTRA_GPU);
+            done.set(Done::INTRA_GPU);
         }
         if native.is_some() {
-            self.done.set(Done::NATIVE);
+            done.set(Done::NATIVE);
         }
 
         let monitored = native.and_then(|native| native.monitored);
-        let Some(seen) = viewer.open(fence, self.rights.signal, monitored)? else {
+        let Some(seen) = viewer.open(fence, rights.signal, monitored)? else {
             return Ok(FenceAddresses::default());
         };
 
-        self.done.set(Done::MAPPED);
+        done.set(Done::MAPPED);
         if let (Some(native), Some(device), Some(data)) = (native, device, private_data) {
             if seen.process_gpu != 0 {
                 let places = OpenNativeFenceArgs {
@@ -248,11 +250,11 @@ impl OpenSyncObject {
 
                 fence.tell_always_signaled(native.kmd);
 
-                let own = Own::Native {
+                let open = Own::Native {
                     _open: native.kmd.open(&device.kmd, &places, data)?,
                 };
 
-                self.own = Some(KBox::new(own, GFP_KERNEL_ACCOUNT)?);
+                *own = Some(KBox::new(open, GFP_KERNEL_ACCOUNT)?);
             }
         }
         Ok(seen)

@@ -100,13 +100,15 @@ impl GpuFences {
             stores,
             is_native: monitored.is_some(),
         };
-        let mut more = KVec::new();
+        let mut more = None;
         let (shown, monitored) = loop {
             let entered = self.state.lock().enter(fence, sight, &mut more);
 
             match entered {
                 Ok(entered) => break self.entered(space, fence, sight, entered)?,
-                Err(Missing::Room(room)) => more = KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?,
+                Err(Missing::Room(room)) => {
+                    more = Some(KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?);
+                }
                 Err(Missing::Page) => {
                     if let Some(shown) = self.open_page(space, fence, sight, monitored)? {
                         break shown;

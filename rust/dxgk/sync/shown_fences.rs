@@ -77,11 +77,16 @@ pub(super) enum Missing {
 
 /// Makes a list so long that it has this slot.
 #[cold]
-fn lengthen(list: &mut List, slot: usize, more: &mut List) -> core::result::Result<(), Missing> {
+fn lengthen(
+    list: &mut List,
+    slot: usize,
+    more: &mut Option<List>,
+) -> core::result::Result<(), Missing> {
     if slot >= list.capacity() {
-        if slot >= more.capacity() {
+        let Some(more) = more.as_mut().filter(|more| slot < more.capacity()) else {
             return Err(Missing::Room(room_for(slot)));
-        }
+        };
+
         core::mem::swap(list, more);
         for place in more.drain_all() {
             // There is more room than before.
@@ -123,7 +128,7 @@ impl Places {
     fn make(
         &mut self,
         fence: &Fence,
-        more: &mut List,
+        more: &mut Option<List>,
     ) -> core::result::Result<&mut Option<ShownFence>, Missing> {
         let list = match self {
             Self::Own(only) => return Ok(only),
@@ -176,7 +181,7 @@ impl Page {
         stores: bool,
     ) -> Self {
         // There is room, so that nothing more is needed.
-        if let Ok(place) = places.make(fence, &mut KVec::new()) {
+        if let Ok(place) = places.make(fence, &mut None) {
             *place = Some(ShownFence {
                 fence: fence.clone(),
                 opens: 1,
@@ -321,7 +326,7 @@ impl Pages {
         &mut self,
         fence: &Arc<Fence>,
         sight: Sight,
-        more: &mut List,
+        more: &mut Option<List>,
     ) -> core::result::Result<Entered, Missing> {
         let key = Self::key(fence, sight);
         let page = self.get(key).ok_or(Missing::Page)?;

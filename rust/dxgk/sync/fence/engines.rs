@@ -139,9 +139,18 @@ impl Fence {
     /// Context: as [`Fence::signal`].
     pub(in crate::dxgk::sync) fn hidden_in<W: StoreWatch>(self: &Arc<Self>, space: &Arc<W>) {
         let is_own = |own: &Arc<dyn StoreWatch>| ptr::addr_eq(&raw const **own, &raw const **space);
-        let gone = self.waiters.lock().shown.remove(is_own);
+        let mut waiters = self.waiters.lock();
+        let gone = waiters.shown.remove(is_own);
 
-        self.look(space.adapter(), &mut { BATCHES });
+        match self.cross_adapter() {
+            None => {
+                self.sample_with(waiters, &mut { BATCHES });
+            }
+            Some(_) => {
+                drop(waiters);
+                self.look(space.adapter(), &mut { BATCHES });
+            }
+        }
         drop(gone);
     }
 
