@@ -21,10 +21,13 @@
 
 #include "helpers.h"
 
-/* The identity of the current thread; released with put_pid(). */
+/*
+ * The identity of the current thread; released with put_pid(). Nobody changes that of a thread that
+ * runs but itself, so it is read without RCU.
+ */
 struct pid *dxg_thread_get(void)
 {
-	return get_task_pid(current, PIDTYPE_PID);
+	return get_pid(task_pid(current));
 }
 
 /*
