@@ -107,17 +107,12 @@ impl Resource {
         // Only the module checks the description of another process before it lets others open it.
         let is_checked = device.node().protocol() == Protocol::Exact;
         let size = |data: &[u8]| described_size(data).filter(|_| is_checked);
-        let allocations = opened
-            .allocations
-            .iter()
-            .map(|(handle, data)| Allocation::in_open_resource(device, *handle, size(data)));
+        let handles = opened.allocations.iter().zip(&opened.driver_data);
+        let allocations =
+            handles.map(|(handle, data)| Allocation::in_open_resource(device, *handle, size(data)));
         let mut resource = Self::created(device, opened.resource, allocations.collect());
         resource.runtime_data = opened.runtime;
-        resource.driver_data = opened
-            .allocations
-            .into_iter()
-            .map(|(_, data)| data)
-            .collect();
+        resource.driver_data = opened.driver_data;
         resource
     }
 

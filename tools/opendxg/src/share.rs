@@ -49,7 +49,7 @@ impl ShareOptions {
     /// A full name, such as `\BaseNamedObjects\picture`. It lives as long as some NT handle of the
     /// share.
     pub fn name(self, name: &str) -> Self {
-        self.name_units(name.encode_utf16().collect())
+        self.name_units(units(name))
     }
 
     /// A full name in UTF-16 units, which need not be text.
@@ -85,6 +85,16 @@ impl ShareOptions {
     }
 }
 
+/// A name in UTF-16.
+fn units(name: &str) -> Vec<u16> {
+    // Most names are ASCII, and as many units as bytes.
+    if name.is_ascii() {
+        name.bytes().map(u16::from).collect()
+    } else {
+        name.encode_utf16().collect()
+    }
+}
+
 impl Dxg {
     /// Makes an NT handle for one resource, one synchronisation object, or a resource, a keyed
     /// mutex and a synchronisation object in this order.
@@ -116,7 +126,7 @@ impl Dxg {
 
     /// A new NT handle of the resource with this name.
     pub fn open_resource_name(&self, name: &str, access: Access) -> Result<NtHandle> {
-        let units: Vec<u16> = name.encode_utf16().collect();
+        let units = units(name);
         let attributes = Attributes {
             name: Some(&units),
             bits: 0,
@@ -127,7 +137,7 @@ impl Dxg {
 
     /// A new NT handle of the synchronisation object with this name.
     pub fn open_sync_name(&self, name: &str, access: Access) -> Result<NtHandle> {
-        let units: Vec<u16> = name.encode_utf16().collect();
+        let units = units(name);
         let attributes = Attributes {
             name: Some(&units),
             bits: 0,

@@ -214,8 +214,10 @@ pub(crate) struct Opened {
     pub(crate) resource: u32,
     pub(crate) keyed_mutex: u32,
     pub(crate) sync_object: u32,
-    /// Handle and private driver data of each allocation.
-    pub(crate) allocations: Vec<(u32, Vec<u8>)>,
+    /// The handle of each allocation.
+    pub(crate) allocations: Vec<u32>,
+    /// The private driver data of each.
+    pub(crate) driver_data: Vec<Vec<u8>>,
     pub(crate) runtime: Vec<u8>,
     pub(crate) driver: Vec<u8>,
 }
@@ -229,11 +231,20 @@ pub(crate) fn open(
     mutex_data: &[u8],
 ) -> Result<Opened> {
     let bytes = |size: u32| vec![0u8; size as usize];
-    let mut infos = vec![D3DDDI_OPENALLOCATIONINFO2::default(); sizes.allocations as usize];
-    // The calls by NT handle want addresses even for nothing.
-    let mut runtime = bytes(sizes.runtime.max(1));
+    // Most resources have one allocation.
+    let mut one = [D3DDDI_OPENALLOCATIONINFO2::default()];
+    let mut many = Vec::new();
+    let infos = match sizes.allocations {
+        1 => one.as_mut_slice(),
+        count => {
+            many.resize_with(count as usize, D3DDDI_OPENALLOCATIONINFO2::default);
+            many.as_mut_slice()
+        }
+    };
+    // The calls by NT handle want addresses even for nothing. An empty vector has one.
+    let mut runtime = bytes(sizes.runtime);
     let mut driver = bytes(sizes.driver);
-    let mut total = bytes(sizes.total_driver.max(1));
+    let mut total = bytes(sizes.total_driver);
     let mut opened = Opened::default();
 
     macro_rules! open {
@@ -258,7 +269,7 @@ pub(crate) fn open(
         Name::Global(handle) => {
             let mut arg = open!(D3DKMT_OPENRESOURCE, hGlobalShare = handle);
             arg.__bindgen_anon_1.pOpenAllocationInfo2 = infos_address;
-            // SAFETY: the addresses are those of live vectors with the given sizes.
+            // SAFETY: the addresses are those of live arrays with the given sizes.
             unsafe { call_with_addresses(node, &mut arg) }?;
             opened.resource = arg.hResource;
         }
@@ -268,7 +279,7 @@ pub(crate) fn open(
             let (address, size) = input(mutex_data)?;
             arg.pKeyedMutexPrivateRuntimeData = address;
             arg.KeyedMutexPrivateRuntimeDataSize = size;
-            // SAFETY: the addresses are those of live vectors with the given sizes, and of the
+            // SAFETY: the addresses are those of live arrays with the given sizes, and of the
             // borrowed data of the mutex, which is only read.
             unsafe { call_with_addresses(node, &mut arg) }?;
             opened.resource = arg.hResource;
@@ -277,16 +288,25 @@ pub(crate) fn open(
         }
     }
 
-    runtime.truncate(sizes.runtime as usize);
-    let start = total.as_ptr() as u64;
-    for info in &infos {
-        let data = part(start, info).and_then(|range| total.get(range));
-        opened
-            .allocations
-            .push((info.hAllocation, data.unwrap_or_default().to_vec()));
-    }
+    opened.allocations = infos.iter().map(|info| info.hAllocation).collect();
+    opened.driver_data = split(total, infos);
     (opened.runtime, opened.driver) = (runtime, driver);
     Ok(opened)
+}
+
+/// The driver data of each allocation, which are in the buffer of all.
+fn split(total: Vec<u8>, infos: &[D3DDDI_OPENALLOCATIONINFO2]) -> Vec<Vec<u8>> {
+    let start = total.as_ptr() as u64;
+    if let [info] = infos {
+        if part(start, info) == Some(0..total.len()) {
+            return vec![total];
+        }
+    }
+    let data = |info| part(start, info).and_then(|range| total.get(range));
+    infos
+        .iter()
+        .map(|info| data(info).unwrap_or_default().to_vec())
+        .collect()
 }
 
 /// Where the driver data of an allocation is in the buffer that starts at `start`.
