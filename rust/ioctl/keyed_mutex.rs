@@ -224,7 +224,7 @@ fn take(
         addr => Some(user::read::<i64>(addr)?),
     };
     let deadline = timeout::deadline(timeout, time::now_ns);
-    let acquired = mutex.acquire(&open, key, deadline)?;
+    let acquired = mutex.acquire(open, key, deadline)?;
 
     // A failure passes the mutex on.
     write_data(data, &mutex)?;

@@ -386,13 +386,13 @@ impl KeyedMutex {
     /// memory, unless many threads wait.
     pub(crate) fn acquire(
         self: &Arc<Self>,
-        open: &Arc<OpenKeyedMutex>,
+        open: Arc<OpenKeyedMutex>,
         key: u64,
         deadline: Deadline,
     ) -> DxgResult<Acquired> {
         let owner = Owner {
             thread: Thread::of_caller().map_err(DxgError::from_errno)?,
-            open: open.clone(),
+            open,
         };
         let mut state = self.state.lock();
         let attempt = self.attempt(&mut state, key, owner)?;
