@@ -245,16 +245,16 @@ impl OwnerList for StackList<Sleeper> {
 
 /// Tells the mutex that its owner has ended.
 enum OwnerWatch {
-    /// There is no owner; nor is there a watch when the mutex is abandoned.
+    /// There was no owner yet; nor is there a watch when the mutex is abandoned.
     Idle(Option<Idle<KeyedMutex>>),
-    /// The owner is watched.
+    /// The owner is watched, or the last one.
     Owner(ExitWatch<KeyedMutex>),
 }
 
 /// What the lock protects.
 struct State {
     rules: MutexRules,
-    /// Follows the owner of `rules`.
+    /// Follows the owner of `rules`, see [`State::watch_owner`].
     watch: OwnerWatch,
     /// Who has acquired or released it last, and when. A release may hand it over.
     changed: Stamp,
@@ -277,9 +277,16 @@ impl State {
             .is_some_and(|owner| owner.is_caller_beside(open))
     }
 
-    /// Watches the thread that owns the mutex now, if one does. Gives back a reference to the
+    /// Watches the thread that owns the mutex now. If none does, the last owner stays watched: it
+    /// may well be the next one, and then nothing has to be done. Gives back a reference to the
     /// mutex that a watch before this one had, which is not the last one.
     fn watch_owner(&mut self, mutex: &Arc<KeyedMutex>) -> Option<Arc<KeyedMutex>> {
+        let owner = self.rules.owner()?;
+
+        if matches!(&self.watch, OwnerWatch::Owner(watch) if *watch.thread() == owner.thread) {
+            return None;
+        }
+
         let (idle, before) = match core::mem::replace(&mut self.watch, OwnerWatch::Idle(None)) {
             OwnerWatch::Idle(idle) => (idle, None),
             OwnerWatch::Owner(watch) => {
@@ -289,12 +296,9 @@ impl State {
             }
         };
 
-        self.watch = match (self.rules.owner(), idle) {
-            (Some(owner), Some(idle)) => {
-                OwnerWatch::Owner(idle.watch(owner.thread.clone(), mutex.clone()))
-            }
-            (_, idle) => OwnerWatch::Idle(idle),
-        };
+        if let Some(idle) = idle {
+            self.watch = OwnerWatch::Owner(idle.watch(owner.thread.clone(), mutex.clone()));
+        }
         before
     }
 }
@@ -425,8 +429,8 @@ impl KeyedMutex {
 
         if matches!(attempt, Attempt::Acquired(_)) {
             state.changed = Stamp::of_caller();
-            // Nobody was watched before.
-            let _nothing = state.watch_owner(self);
+            // Not the last reference: the caller has one.
+            let _before = state.watch_owner(self);
         }
         Ok(attempt)
     }

@@ -109,6 +109,11 @@ impl<T: ExitListener> Idle<T> {
 }
 
 impl<T: ExitListener> ExitWatch<T> {
+    /// Whom it is on.
+    pub(crate) fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
     /// Ends the watch: after the return the listener is not called. Allocates and frees nothing;
     /// the caller drops what it gets.
     ///

@@ -164,6 +164,11 @@ fn thread_exits() -> TestResult {
         let (sender, receiver) = std::sync::mpsc::channel();
         let go = &go;
         let thread = scope.spawn(move || -> TestResult {
+            // More than once: it is still watched the second time.
+            for _ in 0..3 {
+                ensure_eq!(owner.try_acquire(handle, 0)?, Acquired::with(0));
+                owner.release(handle, 0, 0)?;
+            }
             ensure_eq!(owner.try_acquire(handle, 0)?, Acquired::with(0));
             let _ = sender.send(());
             go.wait()
