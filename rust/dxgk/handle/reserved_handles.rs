@@ -24,11 +24,13 @@ use crate::{
     },
     error::DxgResult, //
 };
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-/// So many take no memory: those of a resource with one allocation, a keyed mutex and a
-/// synchronisation object.
-const FEW: usize = 4;
+/// So many take no memory: those of a resource with one allocation.
+const FEW: usize = 2;
 
 /// Reserved handles, in the order of their numbers. Dropping it undoes everything.
 pub(crate) struct ReservedHandles<'a> {
@@ -36,8 +38,9 @@ pub(crate) struct ReservedHandles<'a> {
     reserved: SmallVec<Reserved<'a>, FEW>,
     /// Global handle of the same object, if it gets one.
     pub(crate) global: Option<ReservedGlobal<'a>>,
-    /// The allocations of an open resource, not published yet. Dropped after the handles.
-    pending: Option<PendingAllocations>,
+    /// The allocations of an open resource, not published yet. Dropped after the handles. Few calls
+    /// have any, and all of them move this struct.
+    pending: Option<KBox<PendingAllocations>>,
 }
 
 impl<'a> ReservedHandles<'a> {
@@ -121,11 +124,9 @@ impl<'a> ReservedHandles<'a> {
 
         let numbers = self.last_numbers(allocations.len())?;
 
-        self.pending = Some(PendingAllocations::reserve(
-            open_resource,
-            numbers,
-            allocations,
-        )?);
+        let pending = PendingAllocations::reserve(open_resource, numbers, allocations)?;
+
+        self.pending = Some(KBox::new(pending, GFP_KERNEL_ACCOUNT)?);
         Ok(())
     }
 
@@ -151,7 +152,7 @@ impl<'a> ReservedHandles<'a> {
                 && self
                     .pending
                     .as_ref()
-                    .is_some_and(PendingAllocations::is_too_late)
+                    .is_some_and(|pending| pending.is_too_late())
             {
                 // A call that destroyed the resource meanwhile could not destroy handles that did
                 // not resolve yet.

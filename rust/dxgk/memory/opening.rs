@@ -146,8 +146,7 @@ impl Parent {
 
         let open_resource =
             OpenResource::new(found.strong, access, origin, true, &process.mappings)?;
-        // Room for the keyed mutex and the synchronisation object too.
-        let mut handles = ReservedHandles::new(&process.handles, contents.allocations.len() + 3)?;
+        let mut handles = ReservedHandles::new(&process.handles, contents.allocations.len() + 1)?;
 
         handles.reserve_resource(&open_resource, &contents.allocations, Some(self))?;
         Ok((handles, contents))
