@@ -184,7 +184,7 @@ fn under_load() -> TestResult {
         let mut value = 0;
         let events = traced(|| {
             let mut last = 0;
-            while sizes.last() != Some(&LARGER[2]) && value < 40 * LOOK {
+            while sizes.last() != Some(&LARGER[2]) && value < 400 * LOOK {
                 let packets = (0..40).fold(Pm4::new(), |packets, _| {
                     value += 1;
                     packets.append(&logged_signal(&fence, value, false))
