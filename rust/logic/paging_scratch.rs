@@ -76,13 +76,19 @@ impl PagingSpace {
             first: first.max(wish.first),
             end: end.min(wish.end),
         };
+        // Of the scratch area they take at most one half.
+        let half = all.end.saturating_sub(all.first) / 2;
+        let most = |part: Bounds| Bounds {
+            end: part.end.min(part.first.saturating_add(half)),
+            ..part
+        };
         // Where nothing else is, if it may be there, and otherwise in the scratch area, or between
         // the system page table and what that shows.
         let fences = [
             wished(permanent.saturating_add(1), end),
             wished(end, levels.pages()),
             wished(all.end, permanent),
-            wished(all.first, all.end),
+            most(wished(all.first, all.end)),
             wished(table / 2, table),
             match by_node {
                 true => Bounds { first: 0, end: 0 },

@@ -159,6 +159,27 @@ fn mem_61_mem_62_the_addresses_of_the_paging_process() {
     }
 }
 
+/// Who wants all of the scratch area for fences gets one half of it.
+#[test]
+fn fen_65_mem_62_fences_leave_half_of_the_scratch_area() {
+    let levels = levels(&[10, 10]);
+    let wish = |end| {
+        Some(Bounds {
+            first: 4 * MIB,
+            end,
+        })
+    };
+    let by_processor = PagingSpace::new(&levels, false, wish(20 * MIB)).unwrap();
+    assert_eq!(by_processor.fences, wish(12 * MIB).unwrap());
+    assert_eq!(by_processor.scratch.first, 12 * MIB);
+    assert_eq!(by_processor.scratch.end, 20 * MIB);
+    let by_node = PagingSpace::new(&levels, true, wish(960 * MIB)).unwrap();
+    assert_eq!(by_node.fences, wish(482 * MIB).unwrap());
+    // Half a table of it is left out.
+    assert_eq!(by_node.scratch.first, 484 * MIB);
+    assert_eq!(by_node.scratch.end, 960 * MIB);
+}
+
 proptest! {
     /// Wherever fences are wanted, they are there, and nothing else is: not a page of the scratch
     /// area, nor one where the system page table shows a table of it.
@@ -167,7 +188,7 @@ proptest! {
         is_short in any::<bool>(),
         by_node in any::<bool>(),
         first in prop_oneof![1..2048_u64, 1..500_000_u64],
-        pages in prop_oneof![1..100_u64, 1..500_000_u64],
+        pages in prop_oneof![1..100_u64, 3000..6000_u64, 240_000..250_000_u64, 1..500_000_u64],
     ) {
         let levels = match is_short {
             true => levels(&[10, 10]),
