@@ -118,6 +118,7 @@ mod reclaim_rules;
 mod refusals;
 #[cfg(not(loom))]
 mod residency;
+#[cfg(not(loom))]
 mod rotation_rules;
 #[cfg(not(loom))]
 mod share_rules;
