@@ -342,7 +342,7 @@ fn moved((values_in, system, profile, large): (&str, &str, &str, &str)) -> TestR
         eventually("the fences are in the segment", || {
             // What is left of the last round ends a moment later. Until then new fences are beside
             // those, which have moved.
-            made = None;
+            drop(made.take());
             made = Scene::on(&adapter).ok();
             made.as_ref()
                 .is_some_and(|(device, _)| pages(device).is_ok_and(|(_, own)| own == 3))
