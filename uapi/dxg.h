@@ -243,6 +243,56 @@ struct opendxg_share_objects {
 #endif
 
 /**
+ * struct opendxg_open_resource - QueryResourceInfo and OpenResource in one call
+ * @device: [in] device
+ * @handle_type: [in] OPENDXG_HANDLE_GLOBAL or OPENDXG_HANDLE_NT
+ * @handle: [in] global handle, or descriptor of an NT handle
+ * @allocations: [in] address of a D3DDDI_OPENALLOCATIONINFO2[] to fill, or 0
+ * @runtime_data: [in] address of a buffer for the private runtime data, or 0
+ * @driver_data: [in] address of a buffer for the private driver data of the
+ *	resource, or 0
+ * @total_driver_data: [in] address of a buffer for the private driver data of
+ *	all allocations, back to back, or 0
+ * @keyed_mutex_data: [in] address of private data for the keyed mutex, which it
+ *	gets if it has none, or 0
+ * @allocation_count: [in] entries of the array; [out] allocations
+ * @runtime_data_size: [in] bytes of the buffer; [out] bytes of the data
+ * @driver_data_size: [in] bytes of the buffer; [out] bytes of the data
+ * @total_driver_data_size: [in] bytes of the buffer; [out] bytes of the data
+ * @keyed_mutex_data_size: [in] bytes of the data for the keyed mutex
+ * @flags: [in] 0
+ * @resource: [out] resource
+ * @keyed_mutex: [out] 0 when the handle carries none
+ * @sync_object: [out] 0 when the handle carries none
+ * @reserved: [in] 0
+ *
+ * Handles are made in the order of OpenResourceFromNtHandle, and all is as it is
+ * there and for OpenResource, but for the sizes: any room that is large enough
+ * will do. STATUS_BUFFER_TOO_SMALL: nothing was opened, and only the four sizes
+ * were written. Ask again, since others may change the runtime data meanwhile.
+ */
+struct opendxg_open_resource {
+	__u32 device;
+	__u32 handle_type;
+	__aligned_u64 handle;
+	__aligned_u64 allocations;
+	__aligned_u64 runtime_data;
+	__aligned_u64 driver_data;
+	__aligned_u64 total_driver_data;
+	__aligned_u64 keyed_mutex_data;
+	__u32 allocation_count;
+	__u32 runtime_data_size;
+	__u32 driver_data_size;
+	__u32 total_driver_data_size;
+	__u32 keyed_mutex_data_size;
+	__u32 flags;
+	__u32 resource;
+	__u32 keyed_mutex;
+	__u32 sync_object;
+	__u32 reserved;
+};
+
+/**
  * struct opendxg_allocation_data - private driver data of an allocation on the
  *	software adapter
  * @magic: OPENDXG_ALLOCATION_MAGIC
@@ -325,6 +375,7 @@ struct opendxg_allocation_data {
  * @DXG_NR_RECLAIMALLOCATIONS: D3DKMT_RECLAIMALLOCATIONS
  * @DXG_NR_QUERYPROCESSOFFERINFO: D3DKMT_QUERYPROCESSOFFERINFO
  * @DXG_NR_TRIMPROCESSCOMMITMENT: D3DKMT_TRIMPROCESSCOMMITMENT
+ * @DXG_NR_OPEN_RESOURCE: struct opendxg_open_resource
  * @DXG_NR_CREATE_DOORBELL: D3DKMT_CREATE_DOORBELL
  * @DXG_NR_CONNECT_DOORBELL: D3DKMT_CONNECT_DOORBELL
  * @DXG_NR_DESTROY_DOORBELL: D3DKMT_DESTROY_DOORBELL
@@ -380,6 +431,7 @@ enum dxg_ext_nr {
 	DXG_NR_RECLAIMALLOCATIONS = 0xcb,
 	DXG_NR_QUERYPROCESSOFFERINFO = 0xcc,
 	DXG_NR_TRIMPROCESSCOMMITMENT = 0xcd,
+	DXG_NR_OPEN_RESOURCE = 0xce,
 	DXG_NR_CREATE_DOORBELL = 0xe0,
 	DXG_NR_CONNECT_DOORBELL = 0xe1,
 	DXG_NR_DESTROY_DOORBELL = 0xe2,
@@ -511,6 +563,9 @@ __extension__ enum dxg_ext_ioctl {
 	DXG_IOCTL_TRIMPROCESSCOMMITMENT =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_TRIMPROCESSCOMMITMENT,
 		      D3DKMT_TRIMPROCESSCOMMITMENT),
+	DXG_IOCTL_OPEN_RESOURCE =
+		_IOWR(DXG_IOCTL_TYPE, DXG_NR_OPEN_RESOURCE,
+		      struct opendxg_open_resource),
 	DXG_IOCTL_CREATE_DOORBELL =
 		_IOWR(DXG_IOCTL_TYPE, DXG_NR_CREATE_DOORBELL,
 		      D3DKMT_CREATE_DOORBELL),

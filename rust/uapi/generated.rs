@@ -10480,6 +10480,70 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Default, Copy, Clone)]
+pub struct opendxg_open_resource {
+    pub device: __u32,
+    pub handle_type: __u32,
+    pub handle: __u64,
+    pub allocations: __u64,
+    pub runtime_data: __u64,
+    pub driver_data: __u64,
+    pub total_driver_data: __u64,
+    pub keyed_mutex_data: __u64,
+    pub allocation_count: __u32,
+    pub runtime_data_size: __u32,
+    pub driver_data_size: __u32,
+    pub total_driver_data_size: __u32,
+    pub keyed_mutex_data_size: __u32,
+    pub flags: __u32,
+    pub resource: __u32,
+    pub keyed_mutex: __u32,
+    pub sync_object: __u32,
+    pub reserved: __u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of opendxg_open_resource"][::core::mem::size_of::<opendxg_open_resource>() - 96usize];
+    ["Alignment of opendxg_open_resource"]
+        [::core::mem::align_of::<opendxg_open_resource>() - 8usize];
+    ["Offset of field: opendxg_open_resource::device"]
+        [::core::mem::offset_of!(opendxg_open_resource, device) - 0usize];
+    ["Offset of field: opendxg_open_resource::handle_type"]
+        [::core::mem::offset_of!(opendxg_open_resource, handle_type) - 4usize];
+    ["Offset of field: opendxg_open_resource::handle"]
+        [::core::mem::offset_of!(opendxg_open_resource, handle) - 8usize];
+    ["Offset of field: opendxg_open_resource::allocations"]
+        [::core::mem::offset_of!(opendxg_open_resource, allocations) - 16usize];
+    ["Offset of field: opendxg_open_resource::runtime_data"]
+        [::core::mem::offset_of!(opendxg_open_resource, runtime_data) - 24usize];
+    ["Offset of field: opendxg_open_resource::driver_data"]
+        [::core::mem::offset_of!(opendxg_open_resource, driver_data) - 32usize];
+    ["Offset of field: opendxg_open_resource::total_driver_data"]
+        [::core::mem::offset_of!(opendxg_open_resource, total_driver_data) - 40usize];
+    ["Offset of field: opendxg_open_resource::keyed_mutex_data"]
+        [::core::mem::offset_of!(opendxg_open_resource, keyed_mutex_data) - 48usize];
+    ["Offset of field: opendxg_open_resource::allocation_count"]
+        [::core::mem::offset_of!(opendxg_open_resource, allocation_count) - 56usize];
+    ["Offset of field: opendxg_open_resource::runtime_data_size"]
+        [::core::mem::offset_of!(opendxg_open_resource, runtime_data_size) - 60usize];
+    ["Offset of field: opendxg_open_resource::driver_data_size"]
+        [::core::mem::offset_of!(opendxg_open_resource, driver_data_size) - 64usize];
+    ["Offset of field: opendxg_open_resource::total_driver_data_size"]
+        [::core::mem::offset_of!(opendxg_open_resource, total_driver_data_size) - 68usize];
+    ["Offset of field: opendxg_open_resource::keyed_mutex_data_size"]
+        [::core::mem::offset_of!(opendxg_open_resource, keyed_mutex_data_size) - 72usize];
+    ["Offset of field: opendxg_open_resource::flags"]
+        [::core::mem::offset_of!(opendxg_open_resource, flags) - 76usize];
+    ["Offset of field: opendxg_open_resource::resource"]
+        [::core::mem::offset_of!(opendxg_open_resource, resource) - 80usize];
+    ["Offset of field: opendxg_open_resource::keyed_mutex"]
+        [::core::mem::offset_of!(opendxg_open_resource, keyed_mutex) - 84usize];
+    ["Offset of field: opendxg_open_resource::sync_object"]
+        [::core::mem::offset_of!(opendxg_open_resource, sync_object) - 88usize];
+    ["Offset of field: opendxg_open_resource::reserved"]
+        [::core::mem::offset_of!(opendxg_open_resource, reserved) - 92usize];
+};
+#[repr(C)]
+#[derive(Default, Copy, Clone)]
 pub struct opendxg_allocation_data {
     pub magic: __u32,
     pub version: __u32,
@@ -10559,6 +10623,7 @@ pub const DXG_NR_GETRUNTIMEDATA: dxg_ext_nr = 202;
 pub const DXG_NR_RECLAIMALLOCATIONS: dxg_ext_nr = 203;
 pub const DXG_NR_QUERYPROCESSOFFERINFO: dxg_ext_nr = 204;
 pub const DXG_NR_TRIMPROCESSCOMMITMENT: dxg_ext_nr = 205;
+pub const DXG_NR_OPEN_RESOURCE: dxg_ext_nr = 206;
 pub const DXG_NR_CREATE_DOORBELL: dxg_ext_nr = 224;
 pub const DXG_NR_CONNECT_DOORBELL: dxg_ext_nr = 225;
 pub const DXG_NR_DESTROY_DOORBELL: dxg_ext_nr = 226;
@@ -10607,6 +10672,7 @@ pub const DXG_IOCTL_GETRUNTIMEDATA: dxg_ext_ioctl = 3222816714;
 pub const DXG_IOCTL_RECLAIMALLOCATIONS: dxg_ext_ioctl = 3223865291;
 pub const DXG_IOCTL_QUERYPROCESSOFFERINFO: dxg_ext_ioctl = 3223341004;
 pub const DXG_IOCTL_TRIMPROCESSCOMMITMENT: dxg_ext_ioctl = 3223865293;
+pub const DXG_IOCTL_OPEN_RESOURCE: dxg_ext_ioctl = 3227535310;
 pub const DXG_IOCTL_CREATE_DOORBELL: dxg_ext_ioctl = 3225962464;
 pub const DXG_IOCTL_CONNECT_DOORBELL: dxg_ext_ioctl = 3221768161;
 pub const DXG_IOCTL_DESTROY_DOORBELL: dxg_ext_ioctl = 3221768162;

@@ -165,6 +165,7 @@ plain!(
     opendxg_get_info,
     opendxg_info_entry,
     opendxg_info_item,
+    opendxg_open_resource,
     opendxg_open_weak,
     opendxg_resolve_weak,
     opendxg_set_info,

@@ -13,7 +13,8 @@
  *	itself and is about its object
  * @OPENDXG_HANDLE_LOCAL: local handle of the calling process
  * @OPENDXG_HANDLE_NT: descriptor of an NT handle
- * @OPENDXG_HANDLE_GLOBAL: global handle, only for DXG_NR_QUERY_OBJECT
+ * @OPENDXG_HANDLE_GLOBAL: global handle, only for DXG_NR_QUERY_OBJECT and
+ *	DXG_NR_OPEN_RESOURCE
  * @OPENDXG_HANDLE_WEAK: descriptor of a weak reference, only for
  *	DXG_NR_QUERY_OBJECT
  */
