@@ -29,6 +29,7 @@ mod object;
 mod object_attributes;
 mod offer;
 mod on_file;
+mod open_resource;
 mod patched;
 mod priority;
 mod queued_sync;

@@ -184,7 +184,7 @@ pub(super) fn query(call: Call<'_>, args: &mut opendxg_query_object) -> DxgResul
 }
 
 /// The value of a local or global handle.
-fn number(handle: u64) -> DxgResult<u32> {
+pub(super) fn number(handle: u64) -> DxgResult<u32> {
     u32::try_from(handle).map_err(|_| Status::INVALID_PARAMETER.into())
 }
 

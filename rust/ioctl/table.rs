@@ -29,6 +29,7 @@ use super::{
     notice,
     object,
     offer,
+    open_resource,
     patched,
     priority,
     queued_sync,
@@ -178,9 +179,10 @@ table! {
     DXG_IOCTL_QUERYRESOURCEINFO: run_out D3DKMT_QUERYRESOURCEINFO => resource::query;
     DXG_IOCTL_QUERYRESOURCEINFOFROMNTHANDLE:
         run_out D3DKMT_QUERYRESOURCEINFOFROMNTHANDLE => resource::query_nt;
-    DXG_IOCTL_OPENRESOURCE: run_out D3DKMT_OPENRESOURCE => resource::open_global;
+    DXG_IOCTL_OPENRESOURCE: run_out D3DKMT_OPENRESOURCE => open_resource::by_global;
     DXG_IOCTL_OPENRESOURCEFROMNTHANDLE:
-        run_answer D3DKMT_OPENRESOURCEFROMNTHANDLE => resource::open_nt;
+        run_answer D3DKMT_OPENRESOURCEFROMNTHANDLE => open_resource::by_nt;
+    DXG_IOCTL_OPEN_RESOURCE: run_answer opendxg_open_resource => open_resource::at_once;
     DXG_IOCTL_GETSHAREDRESOURCEADAPTERLUID:
         run_out D3DKMT_GETSHAREDRESOURCEADAPTERLUID => resource::adapter_luid;
     DXG_IOCTL_GETRUNTIMEDATA: run_in D3DKMT_GETRUNTIMEDATA => resource::runtime_data;

@@ -66,6 +66,16 @@ pub struct ResourceSizes {
     pub total_driver_data: u32,
 }
 
+impl ResourceSizes {
+    /// Whether this room is enough for what a resource has.
+    pub fn has_room_for(&self, own: &Self) -> bool {
+        self.count >= own.count
+            && self.runtime_data >= own.runtime_data
+            && self.driver_data >= own.driver_data
+            && self.total_driver_data >= own.total_driver_data
+    }
+}
+
 /// What a call that opens a resource gives room for.
 #[derive(Clone, Copy)]
 pub struct ResourceOpen {

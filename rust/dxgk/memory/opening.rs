@@ -31,11 +31,7 @@ use crate::{
     },
     logic::{
         access,
-        open_rules::{
-            Refusal,
-            ResourceOpen,
-            ResourceSizes, //
-        }, //
+        open_rules::ResourceSizes, //
     }, //
 };
 use kernel::sync::Arc;
@@ -123,8 +119,8 @@ impl Parent {
         Ok(FoundResource { strong, resource })
     }
 
-    /// Opens a resource on this device: reserves its handle and those of its allocations. The first
-    /// number is that of the resource.
+    /// Opens a resource on this device, if `check` agrees to what it has: reserves its handle and
+    /// those of its allocations. The first number is that of the resource.
     ///
     /// Context: a system call of the process, no locks held.
     pub(crate) fn open_resource<'a>(
@@ -133,16 +129,11 @@ impl Parent {
         found: FoundResource,
         access: u32,
         origin: Origin,
-        request: &ResourceOpen,
+        check: impl FnOnce(&ResourceSizes) -> DxgResult,
     ) -> DxgResult<(ReservedHandles<'a>, Contents)> {
         let contents = Contents::of(found.resource)?;
 
-        request
-            .check(&contents.sizes())
-            .map_err(|refusal| match refusal {
-                Refusal::Invalid => Status::INVALID_PARAMETER,
-                Refusal::TooSmall => Status::NO_MEMORY,
-            })?;
+        check(&contents.sizes())?;
 
         let open_resource =
             OpenResource::new(found.strong, access, origin, true, &process.mappings)?;

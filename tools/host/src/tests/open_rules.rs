@@ -157,3 +157,25 @@ fn res_48_the_room_is_looked_at_last() {
         assert_eq!(small, [INVALID, INVALID]);
     }
 }
+
+/// Who asks and opens in one call gives room, and each kind of it has to be enough.
+#[test]
+fn res_47_room_is_enough_or_not() {
+    assert!(OWN.has_room_for(&OWN));
+    let members: [fn(&mut ResourceSizes) -> &mut u32; 4] = [
+        |sizes| &mut sizes.count,
+        |sizes| &mut sizes.runtime_data,
+        |sizes| &mut sizes.driver_data,
+        |sizes| &mut sizes.total_driver_data,
+    ];
+    for member in members {
+        let mut room = OWN;
+        *member(&mut room) = u32::MAX;
+        assert!(room.has_room_for(&OWN));
+        let mut own = OWN;
+        for short in 0..*member(&mut own) {
+            *member(&mut room) = short;
+            assert!(!room.has_room_for(&OWN));
+        }
+    }
+}
