@@ -58,6 +58,9 @@ DXG_NTSTATUS opendxg_export_dmabuf(struct opendxg_export_dmabuf *args);
 DXG_NTSTATUS opendxg_share_objects(struct opendxg_share_objects *args);
 #endif
 
+/* QueryResourceInfo and OpenResource in one call, by either kind of handle. */
+DXG_NTSTATUS opendxg_open_resource(struct opendxg_open_resource *args);
+
 /* A descriptor that polls readable when a fence reaches a value. */
 DXG_NTSTATUS opendxg_fence_point(struct opendxg_fence_point *args);
 

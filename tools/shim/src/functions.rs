@@ -304,6 +304,7 @@ functions! {
         direct opendxg_get_container(opendxg_get_container);
         direct opendxg_export_dmabuf(opendxg_export_dmabuf);
         direct opendxg_share_objects(opendxg_share_objects);
+        direct opendxg_open_resource(opendxg_open_resource);
         direct opendxg_fence_point(opendxg_fence_point);
         direct opendxg_fence_stream(opendxg_fence_stream);
         direct opendxg_signal_on_event(opendxg_signal_on_event);
