@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::allocation::{described_size, Allocation};
-use crate::calls::resource::{Name, Opened};
+use crate::calls::resource::{Name, Opened, ATTEMPTS};
 use crate::calls::{self, call};
 use crate::device::Device;
 use crate::dxg::Dxg;
@@ -253,9 +253,6 @@ impl Resource {
     }
 }
 
-/// How often sizes may change between asking and opening before somebody must be playing games.
-const ATTEMPTS: u32 = 16;
-
 /// Resources of other processes.
 impl Device {
     /// The sizes needed to open a resource.
@@ -294,8 +291,16 @@ impl Device {
         })
     }
 
-    /// Asks for the sizes and opens. When the runtime data changed size in between, again.
+    /// Opens, whatever the sizes are. With other drivers than ours, asks for the sizes and opens.
+    /// When the runtime data changed size in between, again.
     fn open_attempts(&self, name: Name, mutex_data: &[u8]) -> Result<Opened> {
+        if self.node().protocol() == Protocol::Exact {
+            let (node, device) = (self.node(), self.handle());
+            let opened = calls::resource::open_at_once(node, device, name, mutex_data);
+            if opened.as_ref().err() != Some(&Error::Status(Status::NOT_SUPPORTED)) {
+                return opened;
+            }
+        }
         let mut sizes = calls::resource::query(self.node(), self.handle(), name)?;
         for _ in 0..ATTEMPTS {
             let opened = calls::resource::open(self.node(), self.handle(), name, sizes, mutex_data);

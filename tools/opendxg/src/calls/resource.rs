@@ -222,6 +222,106 @@ pub(crate) struct Opened {
     pub(crate) driver: Vec<u8>,
 }
 
+/// Bytes that most data of a resource fit in.
+const FEW: usize = 256;
+
+/// How often sizes may change between asking and opening before somebody must be playing games.
+pub(crate) const ATTEMPTS: u32 = 16;
+
+/// `opendxg_open_resource`: opens, whatever the sizes are. NOT_SUPPORTED if the driver does not
+/// have it.
+pub(crate) fn open_at_once(
+    node: &Node,
+    device: LocalHandle,
+    name: Name,
+    mutex_data: &[u8],
+) -> Result<Opened> {
+    let mut arg = opendxg_open_resource::zeroed();
+    arg.device = device.0;
+    (arg.handle_type, arg.handle) = match name {
+        Name::Global(handle) => (OPENDXG_HANDLE_GLOBAL, u64::from(handle)),
+        Name::Nt(slot) => (OPENDXG_HANDLE_NT, slot),
+    };
+    (arg.keyed_mutex_data, arg.keyed_mutex_data_size) = input(mutex_data)?;
+
+    // Most resources have one allocation and little data.
+    let mut infos = [D3DDDI_OPENALLOCATIONINFO2::default()];
+    let [mut runtime, mut driver, mut total] = [[0u8; FEW]; 3];
+    let is_too_small = |opened: &Result<Opened>| {
+        opened.as_ref().err() == Some(&Error::Status(Status::BUFFER_TOO_SMALL))
+    };
+    // SAFETY: the data of the mutex are borrowed, and only read.
+    let mut opened = unsafe {
+        open_into(
+            node,
+            &mut arg,
+            &mut infos,
+            &mut runtime,
+            &mut driver,
+            &mut total,
+        )
+    };
+    for _ in 0..ATTEMPTS {
+        if !is_too_small(&opened) {
+            break;
+        }
+        let bytes = |size: u32| vec![0u8; size as usize];
+        let mut infos = vec![D3DDDI_OPENALLOCATIONINFO2::default(); arg.allocation_count as usize];
+        let mut runtime = bytes(arg.runtime_data_size);
+        let mut driver = bytes(arg.driver_data_size);
+        let mut total = bytes(arg.total_driver_data_size);
+        // SAFETY: as above.
+        opened = unsafe {
+            open_into(
+                node,
+                &mut arg,
+                &mut infos,
+                &mut runtime,
+                &mut driver,
+                &mut total,
+            )
+        };
+    }
+    opened
+}
+
+/// Opens into these buffers. After BUFFER_TOO_SMALL `arg` has the sizes that are needed.
+///
+/// # Safety
+///
+/// `arg.keyed_mutex_data` is 0, or so many bytes can be read there.
+unsafe fn open_into(
+    node: &Node,
+    arg: &mut opendxg_open_resource,
+    infos: &mut [D3DDDI_OPENALLOCATIONINFO2],
+    runtime: &mut [u8],
+    driver: &mut [u8],
+    total: &mut [u8],
+) -> Result<Opened> {
+    arg.allocation_count = count(infos.len())?;
+    arg.allocations = infos.as_mut_ptr() as u64;
+    (arg.runtime_data, arg.runtime_data_size) = buffer(runtime)?;
+    (arg.driver_data, arg.driver_data_size) = buffer(driver)?;
+    (arg.total_driver_data, arg.total_driver_data_size) = buffer(total)?;
+    // SAFETY: the addresses are those of borrowed slices with the given sizes; the caller vouches
+    // for the data of the mutex.
+    unsafe { call_with_addresses(node, arg) }?;
+
+    let data = |bytes: &[u8], size: u32| bytes.get(..size as usize).unwrap_or_default().to_vec();
+    let infos = infos
+        .get(..arg.allocation_count as usize)
+        .unwrap_or_default();
+    Ok(Opened {
+        resource: arg.resource,
+        keyed_mutex: arg.keyed_mutex,
+        sync_object: arg.sync_object,
+        allocations: infos.iter().map(|info| info.hAllocation).collect(),
+        driver_data: split(total, infos),
+        runtime: data(runtime, arg.runtime_data_size),
+        driver: data(driver, arg.driver_data_size),
+    })
+}
+
 /// OpenResource and OpenResourceFromNtHandle with buffers of exactly `sizes`.
 pub(crate) fn open(
     node: &Node,
@@ -289,19 +389,14 @@ pub(crate) fn open(
     }
 
     opened.allocations = infos.iter().map(|info| info.hAllocation).collect();
-    opened.driver_data = split(total, infos);
+    opened.driver_data = split(&total, infos);
     (opened.runtime, opened.driver) = (runtime, driver);
     Ok(opened)
 }
 
 /// The driver data of each allocation, which are in the buffer of all.
-fn split(total: Vec<u8>, infos: &[D3DDDI_OPENALLOCATIONINFO2]) -> Vec<Vec<u8>> {
+fn split(total: &[u8], infos: &[D3DDDI_OPENALLOCATIONINFO2]) -> Vec<Vec<u8>> {
     let start = total.as_ptr() as u64;
-    if let [info] = infos {
-        if part(start, info) == Some(0..total.len()) {
-            return vec![total];
-        }
-    }
     let data = |info| part(start, info).and_then(|range| total.get(range));
     infos
         .iter()
