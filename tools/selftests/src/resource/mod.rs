@@ -8,7 +8,7 @@ mod open;
 
 pub use create::{driver_data, page_resource, Create, OpenResource};
 pub use lock::{is_revoked, lock, locked_again, no_core, Locked};
-pub use open::{query_global, query_nt, Buffers, OpenGlobal, OpenNt, Shape, UNTOUCHED};
+pub use open::{query_global, query_nt, Buffers, OpenAtOnce, OpenGlobal, OpenNt, Shape, UNTOUCHED};
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 

@@ -239,3 +239,81 @@ impl OpenNt {
         Ok(())
     }
 }
+
+/// `opendxg_open_resource`, with buffers of the right sizes until a test changes them.
+pub struct OpenAtOnce {
+    device: Device,
+    /// The argument.
+    pub arg: opendxg_open_resource,
+    /// What it points to.
+    pub buffers: Buffers,
+}
+
+impl OpenAtOnce {
+    fn new(device: &Device, shape: Shape, handle_type: u32, handle: u64) -> Self {
+        let mut buffers = Buffers::new(shape);
+        let mut arg = opendxg_open_resource::zeroed();
+        arg.device = device.handle().0;
+        (arg.handle_type, arg.handle) = (handle_type, handle);
+        arg.allocations = address(&mut buffers.infos);
+        arg.allocation_count = shape.allocations;
+        arg.runtime_data = address(&mut buffers.runtime);
+        arg.runtime_data_size = shape.runtime;
+        arg.driver_data = address(&mut buffers.resource_driver);
+        arg.driver_data_size = shape.resource_driver;
+        arg.total_driver_data = address(&mut buffers.total);
+        arg.total_driver_data_size = shape.total;
+        let device = device.clone();
+        Self {
+            device,
+            arg,
+            buffers,
+        }
+    }
+
+    /// An opening by global handle that should succeed.
+    pub fn global(device: &Device, global: u32) -> TestResult<Self> {
+        let shape = query_global(device, global)?;
+        Ok(Self::new(
+            device,
+            shape,
+            OPENDXG_HANDLE_GLOBAL,
+            global.into(),
+        ))
+    }
+
+    /// An opening by NT handle that should succeed.
+    pub fn nt(device: &Device, fd: impl AsFd) -> TestResult<Self> {
+        let shape = query_nt(device, &fd)?;
+        let slot = fd.as_fd().as_raw_fd() as u64;
+        Ok(Self::new(device, shape, OPENDXG_HANDLE_NT, slot))
+    }
+
+    /// The sizes that the argument has.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            runtime: self.arg.runtime_data_size,
+            total: self.arg.total_driver_data_size,
+            resource_driver: self.arg.driver_data_size,
+            allocations: self.arg.allocation_count,
+        }
+    }
+
+    /// Opens.
+    #[track_caller]
+    pub fn run(&mut self) -> TestResult<OpenResource> {
+        succeeds(&fixture::raw()?, &mut self.arg)?;
+        self.buffers
+            .infos
+            .truncate(self.arg.allocation_count as usize);
+        self.buffers.opened(&self.device, self.arg.resource)
+    }
+
+    /// Has to be refused, with nothing written anywhere.
+    #[track_caller]
+    pub fn is_refused(&mut self, status: Status) -> TestResult {
+        refused(&fixture::raw()?, &mut self.arg, status)?;
+        ensure!(self.buffers.untouched(), "a refused opening wrote");
+        Ok(())
+    }
+}

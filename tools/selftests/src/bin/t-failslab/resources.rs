@@ -8,7 +8,8 @@ use selftests::call::succeeds;
 use selftests::dma_buf::udmabuf;
 use selftests::region::Region;
 use selftests::resource::{
-    destruction, export, flags, slot, Create, OpenGlobal, OpenNt, OpenResource, PAGE_SIZE,
+    destruction, export, flags, slot, Create, OpenAtOnce, OpenGlobal, OpenNt, OpenResource,
+    PAGE_SIZE,
 };
 use selftests::{fixture, TestResult};
 
@@ -105,6 +106,14 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
         let open = OpenNt::new(&device, &nt)?;
         sweep(&mut Plain::new(open.arg, 3, |raw, arg| {
             end_resource(raw, arg.hDevice, arg.hResource)
+        })?)
+    }),
+    ("opendxg_open_resource", |sweep| {
+        let device = fixture::device()?;
+        let made = sample(&device, flags::GLOBAL)?;
+        let open = OpenAtOnce::global(&device, made.global)?;
+        sweep(&mut Plain::new(open.arg, 3, |raw, arg| {
+            end_resource(raw, arg.device, arg.resource)
         })?)
     }),
     ("QueryResourceInfo", |sweep| {

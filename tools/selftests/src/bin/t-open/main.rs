@@ -3,6 +3,7 @@
 //! runtime data.
 
 mod adapters;
+mod at_once;
 mod blob;
 mod guards;
 mod query;
@@ -16,6 +17,7 @@ pub(crate) fn main() {
         .with(query::tests)
         .with(sizes::tests)
         .with(success::tests)
+        .with(at_once::tests)
         .with(guards::tests)
         .with(adapters::tests)
         .with(blob::tests)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Asking about shared resources and opening them.
 
+use opendxg::uapi::*;
 use opendxg::Status;
 
 use super::*;
@@ -32,6 +33,13 @@ const NOT_2: &[(u64, Status)] = &[
     (3, INVALID),
     (0xffff_ffff, INVALID),
 ];
+
+const SHORT: Status = Status::BUFFER_TOO_SMALL;
+
+/// Room that may be larger than needed, and is told where it is too small.
+const fn room(name: &'static str, refuse: &'static [(u64, Status)]) -> Field {
+    reported(listed(name, &[0xffff_ffff], refuse))
+}
 
 const fn infos(count_at: usize) -> Field {
     let kind = Kind::Memory(Memory {
@@ -161,6 +169,63 @@ pub(super) const FORMS: &[Described] = &[
             image.point(40, &[0x5a; RUNTIME_DATA.len()])?;
             image.put32(64, 2 * DRIVER_DATA as u32);
             image.point(72, &[0x5a; 2 * DRIVER_DATA])
+        },
+        status: Status::SUCCESS,
+    },
+    Described {
+        nr: 0xce,
+        name: "opendxg_open_resource",
+        variant: "",
+        fields: &[
+            handle("device", Object::Device),
+            listed(
+                "handle_type",
+                &[],
+                &[
+                    (0, INVALID),
+                    (1, INVALID),
+                    (4, INVALID),
+                    (0xffff_ffff, INVALID),
+                ],
+            ),
+            field("handle", Kind::NtHandle(Object::Resource)),
+            field(
+                "allocations",
+                Kind::Memory(Memory {
+                    unit: 80,
+                    count_at: Some(56),
+                    writes: true,
+                    null: Some(INVALID),
+                    inside: &[],
+                }),
+            ),
+            buffer("runtime_data", 60, Some(INVALID)),
+            any("driver_data"),
+            buffer("total_driver_data", 68, Some(INVALID)),
+            any("keyed_mutex_data"),
+            room("allocation_count", &[(0, SHORT), (1, SHORT)]),
+            room("runtime_data_size", &[(0, SHORT), (23, SHORT)]),
+            room("driver_data_size", &[]),
+            room("total_driver_data_size", &[(0, SHORT), (95, SHORT)]),
+            any("keyed_mutex_data_size"),
+            no_flags("flags"),
+            made("resource", Object::Resource),
+            output("keyed_mutex"),
+            output("sync_object"),
+            reserved(92, 4),
+        ],
+        good: |world, image| {
+            image.put32(0, world.device.handle().0);
+            image.put32(4, OPENDXG_HANDLE_NT);
+            image.put64(8, world.shared_resource.slot());
+            image.point(16, &[0x5a; 160])?;
+            image.point(24, &[0x5a; RUNTIME_DATA.len()])?;
+            image.point(32, &[0x5a; 8])?;
+            image.point(40, &[0x5a; 2 * DRIVER_DATA])?;
+            image.put32(56, 2);
+            image.put32(60, RUNTIME_DATA.len() as u32);
+            image.put32(68, 2 * DRIVER_DATA as u32);
+            Ok(())
         },
         status: Status::SUCCESS,
     },
