@@ -19,9 +19,9 @@ use crate::peer::{Peer, Place};
 
 /// Names of the operations.
 pub mod operations {
-    /// QueryResourceInfo, OpenResource and DestroyAllocation2.
+    /// `opendxg_open_resource` of a global handle, and DestroyAllocation2.
     pub const OPEN_NUMBER: &str = "opendxg open by number";
-    /// QueryResourceInfoFromNtHandle, OpenResourceFromNtHandle and DestroyAllocation2.
+    /// `opendxg_open_resource` of an NT handle, and DestroyAllocation2.
     pub const OPEN_DESCRIPTOR: &str = "opendxg open by descriptor";
     /// OpenNtHandleFromName and close.
     pub const OPEN_NAME: &str = "opendxg open by name";
