@@ -25,6 +25,7 @@ pub(crate) mod fence_log;
 pub(crate) mod fence_placement;
 pub(crate) mod fence_slots;
 pub(crate) mod fence_value;
+pub(crate) mod freed_room;
 pub(crate) mod global_access;
 pub(crate) mod gpu_ranges;
 pub(crate) mod gpu_va_rules;

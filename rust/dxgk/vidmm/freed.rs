@@ -6,16 +6,18 @@
 //! between two looks at a segment somebody may have ended. So who is about to be refused asks here
 //! first whether that is still right, some times: nobody knows how long processes map what is gone.
 
+use crate::logic::freed_room::{
+    FreedRoom,
+    News,
+    Seen, //
+};
 use kernel::{
     alloc::AllocError,
     prelude::*,
     sync::{
         atomic::{
-            Acquire,
-            Atomic,
             AtomicFlag,
-            Relaxed,
-            Release, //
+            Relaxed, //
         },
         Arc, //
     },
@@ -29,22 +31,11 @@ use kernel::{
 const PAUSE: Delta = Delta::from_millis(1);
 
 /// The room of one segment.
-pub(super) struct Freed {
-    /// How many allocations have left it whose room is not back yet.
-    leaving: Atomic<usize>,
-    /// How often some of it has come back.
-    count: Atomic<usize>,
-}
+pub(super) struct Freed(FreedRoom);
 
 impl Freed {
     pub(super) fn new() -> Result<Arc<Self>, AllocError> {
-        Arc::new(
-            Self {
-                leaving: Atomic::new(0),
-                count: Atomic::new(0),
-            },
-            GFP_KERNEL,
-        )
+        Arc::new(Self(FreedRoom::new()), GFP_KERNEL)
     }
 }
 
@@ -67,27 +58,21 @@ impl TakenRoom {
     /// processes that have them mapped, and importers.
     pub(super) fn leave(&self) {
         if !self.is_leaving.xchg(true, Relaxed) {
-            self.freed.leaving.add(1, Relaxed);
+            self.freed.0.leaves();
         }
     }
 }
 
 impl Drop for TakenRoom {
     fn drop(&mut self) {
-        // ORDERING: pairs with `Look::take`: who finds this has the room to find as well.
-        let _before = self.freed.count.fetch_add(1, Release);
-
-        if self.is_leaving.load(Relaxed) {
-            // ORDERING: pairs with `Look::is_outdated`: what has left is counted before.
-            let _before = self.freed.leaving.fetch_sub(1, Release);
-        }
+        self.freed.0.came_back(self.is_leaving.load(Relaxed));
     }
 }
 
 /// A look at the room of a segment.
 pub(crate) struct Look {
     freed: Arc<Freed>,
-    count: usize,
+    seen: Seen,
 }
 
 impl Look {
@@ -95,7 +80,7 @@ impl Look {
     pub(super) fn take(freed: &Arc<Freed>) -> Self {
         Self {
             freed: freed.clone(),
-            count: freed.count.load(Acquire),
+            seen: freed.0.look(),
         }
     }
 
@@ -103,10 +88,13 @@ impl Look {
     ///
     /// Context: may sleep.
     pub(super) fn is_outdated(&self) -> bool {
-        if self.freed.leaving.load(Acquire) != 0 {
-            fsleep(PAUSE);
-            return true;
+        match self.freed.0.since(self.seen) {
+            News::None => false,
+            News::Came => true,
+            News::Leaves => {
+                fsleep(PAUSE);
+                true
+            }
         }
-        self.freed.count.load(Relaxed) != self.count
     }
 }

@@ -131,13 +131,13 @@ impl AllocationMemory {
     /// Whether nobody wants it and it has room in this segment, so that it leaves. What something
     /// else holds there stays. Who brings it there, or away, has the turn for long.
     fn is_about_to_leave(&self, segment: u32) -> bool {
-        let is_idle = || self.state.lock().placement.is_some();
+        let has_placement = || self.state.lock().placement.is_some();
 
         if self.state.lock().users.are_wanted() {
             return false;
         }
         self.turn.try_lock().is_none_or(|turn| {
-            turn.segment() == Some(segment) && (turn.home.is_none() || is_idle())
+            turn.segment() == Some(segment) && (turn.home.is_none() || has_placement())
         })
     }
 

@@ -57,6 +57,8 @@ mod fence_placement;
 mod fence_slots;
 #[cfg(not(loom))]
 mod fence_value;
+#[cfg(loom)]
+mod freed_room;
 #[cfg(not(loom))]
 mod global_access;
 #[cfg(not(loom))]
