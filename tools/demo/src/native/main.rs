@@ -8,8 +8,8 @@
 //!
 //! This process paints, and starts the one that keeps the frames, which writes a picture into
 //! FOLDER. Each fills the ring of a queue and rings a doorbell, once. STRIP is the number of a
-//! strip that is not painted, to show that the demo would notice. DEMO_ADAPTER is the LUID of the
-//! adapter, whose local memory may have room for one of the processes only; else it is the first.
+//! strip that is not painted, to show that the demo would notice. DEMO_ADAPTER is the LUID of an
+//! adapter whose local memory has room for one of the processes only; else it is the first one.
 
 mod keeper;
 mod painter;
@@ -49,9 +49,17 @@ fn run(args: &[String], is_keeper: bool) -> Result {
     }
 }
 
+/// The LUID of the adapter that was made for this, with little memory.
+const SMALL: &str = "DEMO_ADAPTER";
+
+/// Whether there is one.
+fn is_small() -> bool {
+    std::env::var_os(SMALL).is_some()
+}
+
 /// The adapter that both use.
 fn adapter(dxg: &Dxg) -> Result<Adapter> {
-    let wanted: Option<Luid> = match std::env::var("DEMO_ADAPTER") {
+    let wanted: Option<Luid> = match std::env::var(SMALL) {
         Ok(luid) => Some(luid.parse()?),
         Err(_) => None,
     };

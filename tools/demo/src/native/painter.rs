@@ -24,9 +24,11 @@ const RING: u64 = 64 << 10;
 /// The whole process. The strip with the number `spoil` is not painted.
 pub fn run(folder: &Path, spoil: Option<u64>) -> Result {
     heading(
-        "6. Two processes ring a doorbell, once each. Native fences hold their engines together. \
-         Local memory has room for one of them at a time.",
+        "6. Two processes ring a doorbell, once each. Native fences hold their engines together.",
     );
+    if crate::is_small() {
+        println!("  local memory has room for one of them at a time");
+    }
     let dxg = Dxg::open()?;
     let adapter = crate::adapter(&dxg)?;
     let device = adapter.create_device()?;
