@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{create_dir, read_to_string, remove_dir, write};
 use std::path::{Path, PathBuf};
 
-use crate::{ensure, skip, TestResult};
+use crate::{skip, TestResult};
 
 /// Where the kernel has its tracing files.
 pub const ROOT: &str = "/sys/kernel/tracing";
@@ -13,6 +13,8 @@ pub const ROOT: &str = "/sys/kernel/tracing";
 /// One line of the trace.
 #[derive(Debug)]
 pub struct Event {
+    /// Number of the thread that did it.
+    pub thread: i32,
     /// The tracepoint, without its prefix.
     pub name: String,
     /// Its fields.
@@ -26,7 +28,11 @@ impl Event {
             .split_once(": dxg_")
             .ok_or(format!("not ours: {line}"))?;
         let (name, fields) = tail.split_once(": ").ok_or(format!("no fields: {line}"))?;
-        ensure!(!head.is_empty());
+        // Name and number of the thread, then the processor in brackets.
+        let thread = head
+            .split_once(" [")
+            .and_then(|(thread, _)| thread.trim_end().rsplit_once('-')?.1.parse().ok())
+            .ok_or(format!("no thread: {line}"))?;
         let fields = fields.split_whitespace().map(|field| {
             let (key, value) = field.split_once('=')?;
             let value = match value.strip_prefix("0x") {
@@ -36,6 +42,7 @@ impl Event {
             Some((key.into(), value.ok()?))
         });
         Ok(Self {
+            thread,
             name: name.into(),
             fields: fields
                 .collect::<Option<_>>()

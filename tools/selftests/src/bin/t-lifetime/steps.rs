@@ -206,8 +206,11 @@ fn order() -> TestResult {
     resource.destroy()?;
     let events = traced(|| Ok(surface.destroy()?))?;
     let ours = [OPENDXG_KIND_RESOURCE, OPENDXG_KIND_ALLOCATION].map(u64::from);
+    // What else ends at the same time is not by this thread.
+    let thread = selftests::task::me();
     let ended: Vec<(u64, u64)> = events
         .iter()
+        .filter(|event| event.thread == thread)
         .filter(|event| event.name == "destroy" && ours.contains(&event.get("kind")))
         .map(|event| (event.get("kind"), event.get("object")))
         .collect();
