@@ -247,45 +247,29 @@ pub(crate) fn open_at_once(
     // Most resources have one allocation and little data.
     let mut infos = [D3DDDI_OPENALLOCATIONINFO2::default()];
     let [mut runtime, mut driver, mut total] = [[0u8; FEW]; 3];
-    let is_too_small = |opened: &Result<Opened>| {
-        opened.as_ref().err() == Some(&Error::Status(Status::BUFFER_TOO_SMALL))
-    };
+    let mut room = [&mut runtime[..], &mut driver, &mut total];
     // SAFETY: the data of the mutex are borrowed, and only read.
-    let mut opened = unsafe {
-        open_into(
-            node,
-            &mut arg,
-            &mut infos,
-            &mut runtime,
-            &mut driver,
-            &mut total,
-        )
-    };
+    let mut opened = unsafe { open_into(node, &mut arg, &mut infos, &mut room) };
     for _ in 0..ATTEMPTS {
-        if !is_too_small(&opened) {
+        if opened.as_ref().err() != Some(&Error::Status(Status::BUFFER_TOO_SMALL)) {
             break;
         }
-        let bytes = |size: u32| vec![0u8; size as usize];
+        let sizes = [
+            arg.runtime_data_size,
+            arg.driver_data_size,
+            arg.total_driver_data_size,
+        ];
         let mut infos = vec![D3DDDI_OPENALLOCATIONINFO2::default(); arg.allocation_count as usize];
-        let mut runtime = bytes(arg.runtime_data_size);
-        let mut driver = bytes(arg.driver_data_size);
-        let mut total = bytes(arg.total_driver_data_size);
+        let mut data = sizes.map(|size| vec![0u8; size as usize]);
+        let mut room = data.each_mut().map(Vec::as_mut_slice);
         // SAFETY: as above.
-        opened = unsafe {
-            open_into(
-                node,
-                &mut arg,
-                &mut infos,
-                &mut runtime,
-                &mut driver,
-                &mut total,
-            )
-        };
+        opened = unsafe { open_into(node, &mut arg, &mut infos, &mut room) };
     }
     opened
 }
 
-/// Opens into these buffers. After BUFFER_TOO_SMALL `arg` has the sizes that are needed.
+/// Opens into these buffers: of the runtime data, of the driver data of the resource, and of those
+/// of all allocations. After BUFFER_TOO_SMALL `arg` has the sizes that are needed.
 ///
 /// # Safety
 ///
@@ -294,9 +278,7 @@ unsafe fn open_into(
     node: &Node,
     arg: &mut opendxg_open_resource,
     infos: &mut [D3DDDI_OPENALLOCATIONINFO2],
-    runtime: &mut [u8],
-    driver: &mut [u8],
-    total: &mut [u8],
+    [runtime, driver, total]: &mut [&mut [u8]; 3],
 ) -> Result<Opened> {
     arg.allocation_count = count(infos.len())?;
     arg.allocations = infos.as_mut_ptr() as u64;
