@@ -48,10 +48,7 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "RES-50 RES-3 at once: memory that cannot be written opens nothing",
             faults,
         )
-        .test(
-            "RES-54 RES-68 while the runtime data change",
-            while_changing,
-        )
+        .test("RES-54 RES-68 runtime data of every size", every_size)
 }
 
 fn sample(device: &Device, bits: u32) -> TestResult<OpenResource> {
@@ -320,8 +317,8 @@ fn faults() -> TestResult {
     })
 }
 
-/// The client asks again when the data do not fit any more.
-fn while_changing() -> TestResult {
+/// The client asks again when the data do not fit into the room that it gives first.
+fn every_size() -> TestResult {
     let device = fixture::device()?;
     let made = device
         .new_resource()
