@@ -131,10 +131,15 @@ impl OpenAllocation {
         Ok(opened)
     }
 
-    /// The open allocation as the memory manager has it. INVALID_PARAMETER unless the handle is one
-    /// of a device; NOT_SUPPORTED if its adapter has no GPU addresses.
+    /// The open allocation as the memory manager has it, for a call that work may follow.
+    /// INVALID_PARAMETER unless the handle is one of a device, and its adapter has GPU addresses.
+    ///
+    /// Context: may sleep, no locks held.
     pub(crate) fn opened(&self) -> DxgResult<&Arc<Opened>> {
-        self.gpu.as_ref().ok_or(Status::INVALID_PARAMETER.into())
+        let opened = self.gpu.as_ref().ok_or(Status::INVALID_PARAMETER)?;
+
+        opened.will_be_used()?;
+        Ok(opened)
     }
 
     /// Whether the memory manager has it as an open of this device.

@@ -4,7 +4,8 @@
 //! for, and what ranges of the address space show.
 //!
 //! It ends once, after its handle: behind the work that the process has queued on the adapter
-//! (RES-30), or at once.
+//! (RES-30), or at once. No work uses what no call has, so that an open that was never used takes
+//! no room behind work.
 
 use super::{
     address_space::AddressSpace,
@@ -19,7 +20,8 @@ use crate::{
         device::Device,
         sched::queued_work::{
             AfterWork,
-            Cut, //
+            Cut,
+            QueuedWork, //
         },
         stats::{
             self,
@@ -44,6 +46,8 @@ use kernel::{
     sync::{
         atomic::{
             Atomic,
+            AtomicFlag,
+            Relaxed,
             Release, //
         },
         Arc,
@@ -57,7 +61,9 @@ use kernel::{
 
 /// How an open ends.
 struct End {
-    /// What it takes; `None` once it has begun.
+    /// It has begun.
+    begun: bool,
+    /// What it takes behind work that may use the allocation.
     cut: Option<Cut>,
     /// How many have it as it is, see [`Opened::hold`].
     holders: u32,
@@ -80,6 +86,10 @@ pub(crate) struct Opened {
     _among: Arc<Among>,
     /// Where it can be mapped.
     pub(crate) space: Arc<AddressSpace>,
+    /// The work of its process on the adapter.
+    queued: Arc<QueuedWork>,
+    /// There is room for its end behind that.
+    used: AtomicFlag,
     /// LOCK: leaf.
     #[pin]
     end: Mutex<End>,
@@ -110,7 +120,7 @@ impl Opened {
         let Some(space) = &device.process.space else {
             return Ok(None);
         };
-        let cut = device.process.work.cut()?;
+        let queued = device.process.work.clone();
         let stats = device.stats().cloned();
         let opened = pin_arc(
             pin_init!(Self {
@@ -120,9 +130,12 @@ impl Opened {
                 memory: memory.clone(),
                 _among: among.clone(),
                 space: space.clone(),
+                queued,
+                used: AtomicFlag::new(false),
                 end <- new_mutex!(
                     End {
-                        cut: Some(cut),
+                        begun: false,
+                        cut: None,
                         holders: 0,
                         wanted: None,
                     },
@@ -139,6 +152,27 @@ impl Opened {
 
         memory.enter(opened.id, opened.device, space.clone())?;
         Ok(Some(opened))
+    }
+
+    /// Work may use it from now on, so that it ends behind what is queued then.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(crate) fn will_be_used(&self) -> DxgResult {
+        if self.used.load(Relaxed) {
+            return Ok(());
+        }
+
+        let cut = self.queued.cut()?;
+        let mut end = self.end.lock();
+
+        // If it ends already, work finds nothing to use. Another thread may have come first.
+        let _other = match end.begun {
+            false => end.cut.replace(cut),
+            true => None,
+        };
+        drop(end);
+        self.used.store(true, Relaxed);
+        Ok(())
     }
 
     /// It, for those who show the allocation.
@@ -164,7 +198,7 @@ impl Opened {
         let kept = self.keep()?;
         let mut end = self.end.lock();
 
-        if end.cut.is_none() || end.wanted.is_some() {
+        if end.begun || end.wanted.is_some() {
             drop(end);
             drop(kept);
             return None;
@@ -195,13 +229,15 @@ impl Opened {
                 end.wanted.get_or_insert(at_once);
                 return;
             }
+            if core::mem::replace(&mut end.begun, true) {
+                return;
+            }
             end.cut.take()
         };
 
         match cut {
             Some(cut) if !at_once => cut.after(self.clone()),
-            Some(_) => self.end_now(),
-            None => {}
+            _ => self.end_now(),
         }
     }
 
