@@ -14,6 +14,7 @@
 #include <linux/memfd.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/pageblock-flags.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -417,10 +418,13 @@ unsigned long dxg_page_number(const struct page *page)
 	return page_to_pfn(page);
 }
 
-/*
- * The address of a frame in the direct map; NULL if there is no memory with a struct page, or if it
- * is broken: an access would be a machine check in the kernel.
- */
+/* Whether a page is in the direct map, and not broken: an access would be a machine check. */
+static bool in_direct_map(const struct page *page)
+{
+	return !PageHighMem(page) && !PageHWPoison(page);
+}
+
+/* The address of a frame in the direct map; NULL if there is no memory with a struct page. */
 void *dxg_direct_map(unsigned long frame)
 {
 	struct page *page;
@@ -428,7 +432,40 @@ void *dxg_direct_map(unsigned long frame)
 	if (!pfn_valid(frame))
 		return NULL;
 	page = pfn_to_page(frame);
-	return PageHighMem(page) || PageHWPoison(page) ? NULL : page_address(page);
+	return in_direct_map(page) ? page_address(page) : NULL;
+}
+
+/* How many frames are in the direct map from one on that is: at most @count, with that one. */
+unsigned long dxg_direct_map_count(unsigned long frame, unsigned long count)
+{
+	unsigned long n;
+
+	for (n = 1; n < count; n++) {
+		/* All frames of a pageblock have a struct page, or none has. */
+		if (pageblock_aligned(frame + n) && !pfn_valid(frame + n))
+			break;
+		if (!in_direct_map(pfn_to_page(frame + n)))
+			break;
+	}
+	return n;
+}
+
+/*
+ * How many slots from the first one on, which has a page, have pages whose frames follow each
+ * other: at most @count. Slots may be filled meanwhile.
+ */
+size_t dxg_following_pages(struct page *const *slots, size_t count)
+{
+	unsigned long frame = page_to_pfn(smp_load_acquire(&slots[0]));
+	size_t n;
+
+	for (n = 1; n < count; n++) {
+		const struct page *page = smp_load_acquire(&slots[n]);
+
+		if (!page || page_to_pfn(page) != frame + n)
+			break;
+	}
+	return n;
 }
 
 /*

@@ -61,6 +61,8 @@ unsigned long dxg_page_number(const struct page *page);
 
 /* Pages as processors use them. */
 void *dxg_direct_map(unsigned long frame);
+unsigned long dxg_direct_map_count(unsigned long frame, unsigned long count);
+size_t dxg_following_pages(struct page *const *slots, size_t count);
 u64 dxg_memory_end(void);
 struct page *dxg_segment_page(void);
 void dxg_page_clear(struct page *page);

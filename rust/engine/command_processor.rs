@@ -203,7 +203,7 @@ impl Engine {
     /// * `memory`, `fences`, `interrupts`, `clock` - the adapter's.
     /// * `budget` - how much may be done: a dword of a packet costs 1, and so do 16 bytes of a
     ///   transfer. What is begun with the last of it is done, which is at most a packet's fields or
-    ///   what a transfer moves within one page.
+    ///   a page of a transfer.
     ///
     /// Context: as the traits.
     pub fn step<M: Memory>(
@@ -254,10 +254,16 @@ impl Budget {
         self.spend(bytes.div_ceil(BYTES_PER_UNIT));
     }
 
-    /// How many bytes a transfer moves at once: at most a page more than there is budget for.
+    /// How many bytes a transfer moves at once: whole pages, one at least, and at most a page more
+    /// than there is budget for.
     fn bytes(&self) -> u32 {
         // CAST: it is small.
-        self.0.saturating_mul(BYTES_PER_UNIT).max(PAGE_SIZE as u32)
+        const PAGE: u32 = PAGE_SIZE as u32;
+
+        self.0
+            .div_ceil(PAGE / BYTES_PER_UNIT)
+            .max(1)
+            .saturating_mul(PAGE)
     }
 
     fn is_spent(&self) -> bool {

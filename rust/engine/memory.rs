@@ -55,8 +55,7 @@ impl Physical {
 /// stored by one access that others cannot see half of (GPU-39, FEN-9). No ordering is asked for:
 /// the engine has its own barriers (`platform::full_fence`).
 ///
-/// Words are aligned to their size. The ranges of `copy` and `fill` may begin anywhere, but none of
-/// them crosses the border of a 4-KiB page.
+/// Words are aligned to their size. The ranges of `copy` and `fill` may begin and end anywhere.
 pub trait Memory {
     /// One 32-bit load.
     fn load32(&self, at: Physical) -> Option<u32>;
@@ -107,12 +106,15 @@ pub trait Memory {
     /// Replaces `old` by `new`, in one 64-bit access. Returns what was there: `old` if it did.
     fn compare_exchange64(&self, at: Physical, old: u64, new: u64) -> Option<u64>;
 
-    /// Copies some bytes, 1 to 4096. If both addresses and the size are multiples of 8, every 8
-    /// bytes are one load and one store (GPU-39). If the ranges overlap, what the overlap holds
-    /// then is open, but nothing else is touched (GPU-42).
-    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()>;
+    /// Copies the first of some bytes, and says how many: all, or those up to the end of a page of
+    /// one side, behind which others are not there or lie elsewhere. `None` if a first page is not
+    /// there. If both addresses and the size are multiples of 8, every 8 bytes are one load and one
+    /// store (GPU-39). If the ranges overlap, what the overlap holds then is open, but nothing else
+    /// is touched (GPU-42).
+    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<u32>;
 
-    /// Fills some bytes, 1 to 4096, with a pattern that begins at `to` with its lowest byte. If
-    /// address and size are multiples of 8, every 8 bytes are one store; of 4, every 4 bytes.
-    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()>;
+    /// Fills the first of some bytes, as many as [`Memory::copy`] would, with a pattern that begins
+    /// at `to` with its lowest byte. If address and size are multiples of 8, every 8 bytes are one
+    /// store; of 4, every 4 bytes.
+    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<u32>;
 }

@@ -9,7 +9,8 @@ use super::memory::{
     Physical,
     Place,
     LARGE_PAGE_SHIFT,
-    PAGE_SHIFT, //
+    PAGE_SHIFT,
+    PAGE_SIZE, //
 };
 
 /// Entry: bit 0, 1, 3, 6 and 7, and where the place, the frame and the function are.
@@ -131,6 +132,15 @@ impl Entry {
     /// Whether the table that it leads to has pages of 64 KiB.
     pub const fn leads_to_large_pages(self) -> bool {
         self.0 & LARGE_PAGES != 0
+    }
+
+    /// The entry that leads to what follows, a page behind, and allows the same.
+    pub(super) const fn following(self) -> Self {
+        if self.is_zero() {
+            return self;
+        }
+        // OVERFLOW: nothing is at the end of any place.
+        Self(self.0.wrapping_add(PAGE_SIZE))
     }
 
     /// Where it leads to.

@@ -56,6 +56,7 @@ impl<M: Memory> Space<'_, M> {
         }
     }
 
+    /// Where an address leads to.
     fn find(&mut self, va: u64, write: bool) -> Result<Target, PageFault> {
         let access = Access {
             write,
@@ -63,6 +64,17 @@ impl<M: Memory> Space<'_, M> {
         };
 
         self.tlb.translate(self.memory, &self.root, va, access)
+    }
+
+    /// The same for more bytes, and how many of them follow each other there.
+    fn find_run(&mut self, va: u64, bytes: u32, write: bool) -> Result<(Target, u32), PageFault> {
+        let access = Access {
+            write,
+            system: self.system,
+        };
+
+        self.tlb
+            .translate_run(self.memory, &self.root, va, bytes, access)
     }
 
     /// Loads by `load`, or a 0 of a zero page.
@@ -142,91 +154,44 @@ impl<M: Memory> Space<'_, M> {
         }
     }
 
-    /// Copies as many of some bytes as are in one page on both sides, and whole pages behind them
-    /// if that is known of both. How many bytes that were.
+    /// Copies as many of some bytes as follow each other in memory on both sides, and says how many
+    /// that were.
     ///
-    /// Both pages are looked at before the first byte is moved.
+    /// Both sides are looked at before the first byte is moved.
     pub(super) fn copy_some(&mut self, from: u64, to: u64, bytes: u32) -> Result<u32, PageFault> {
-        let some = within_page(to, within_page(from, bytes));
-        let source = self.find(from, false)?;
-        let target = self.find(to, true)?;
+        let (source, some) = self.find_run(from, bytes, false)?;
+        let (target, some) = self.find_run(to, some, true)?;
+        let moved = match (source, target) {
+            (_, Target::Zero) => Some(some),
+            (Target::Memory(source), Target::Memory(target)) => {
+                self.memory.copy(source, target, some)
+            }
+            (Target::Zero, Target::Memory(target)) => self.memory.fill(target, 0, some),
+        };
 
         // Which side has no memory is for the memory to know. The source can be asked.
-        move_to(self.memory, source, target, some).ok_or_else(|| match source {
+        moved.ok_or_else(|| match source {
             Target::Memory(at) if self.memory.load32(aligned(at)).is_none() => {
                 no_memory(from, false)
             }
             _ => no_memory(to, true),
-        })?;
-
-        let mut done = some;
-        // OVERFLOW: what wraps is beyond every page table.
-        let sources = self.further(from.wrapping_add(some.into()), false);
-        let targets = self.further(to.wrapping_add(some.into()), true);
-
-        for (source, target) in sources.zip(targets) {
-            if bytes.saturating_sub(done) < PAGE_BYTES
-                || move_to(self.memory, source, target, PAGE_BYTES).is_none()
-            {
-                break;
-            }
-            done = done.saturating_add(PAGE_BYTES);
-        }
-        Ok(done)
+        })
     }
 
-    /// Fills as many of some bytes as are in one page, and whole pages behind them if they are
-    /// known. How many bytes that were.
+    /// Fills as many of some bytes as follow each other in memory, and says how many that were.
     pub(super) fn fill_some(
         &mut self,
         to: u64,
         pattern: u32,
         bytes: u32,
     ) -> Result<u32, PageFault> {
-        let some = within_page(to, bytes);
-
-        self.write(to, |memory, at| memory.fill(at, pattern, some))?;
-
-        let mut done = some;
-
-        // OVERFLOW: what wraps is beyond every page table.
-        for target in self.further(to.wrapping_add(some.into()), true) {
-            if bytes.saturating_sub(done) < PAGE_BYTES {
-                break;
-            }
-            if let Target::Memory(at) = target {
-                if self.memory.fill(at, pattern, PAGE_BYTES).is_none() {
-                    break;
-                }
-            }
-            done = done.saturating_add(PAGE_BYTES);
+        match self.find_run(to, bytes, true)? {
+            (Target::Memory(at), some) => self
+                .memory
+                .fill(at, pattern, some)
+                .ok_or(no_memory(to, true)),
+            (Target::Zero, some) => Ok(some),
         }
-        Ok(done)
-    }
-
-    /// Where the page at an address leads to, and those behind it, as long as that is known: see
-    /// [`Tlb::further`].
-    fn further(&self, va: u64, write: bool) -> impl Iterator<Item = Target> + '_ {
-        let access = Access {
-            write,
-            system: self.system,
-        };
-
-        self.tlb.further(&self.root, va, access)
-    }
-}
-
-/// Bytes of a page.
-// CAST: it is small.
-const PAGE_BYTES: u32 = PAGE_SIZE as u32;
-
-/// Copies bytes within a page, or those of a zero page. What goes to a zero page is dropped. `None`
-/// if one side has no memory.
-fn move_to(memory: &impl Memory, source: Target, target: Target, bytes: u32) -> Option<()> {
-    match (source, target) {
-        (_, Target::Zero) => Some(()),
-        (Target::Memory(source), Target::Memory(target)) => memory.copy(source, target, bytes),
-        (Target::Zero, Target::Memory(target)) => memory.fill(target, 0, bytes),
     }
 }
 

@@ -80,7 +80,10 @@ const FEW: u64 = 16;
 /// Bits of an address in the memory that a line is for: as much as one large page.
 const LINE_SHIFT: u32 = LARGE_PAGE_SHIFT;
 
-/// Pages of that memory, if they are small.
+/// Bytes of that memory.
+const LINE_SIZE: u64 = 1 << LINE_SHIFT;
+
+/// Pages of it, if they are small.
 const PAGES: usize = 1 << (LINE_SHIFT - PAGE_SHIFT);
 
 /// Neighbours, whose entries are read together: those of small pages, or that of a large one.
@@ -101,6 +104,30 @@ impl Entries {
         };
 
         entry.is_valid().then_some((entry, shift))
+    }
+
+    /// How many bytes follow each other in memory from an address on, whose entry is valid, by
+    /// entries that allow the same: up to the end of the line.
+    fn run(&self, va: u64) -> u32 {
+        let at = va % LINE_SIZE;
+        let end = match self {
+            Self::Small(all) => {
+                // CAST: the remainder is small.
+                let first = (at >> PAGE_SHIFT) as usize;
+                let rest = all.get(first..).unwrap_or_default();
+                let next = |entry: &Entry| Some(entry.following());
+                let follow = core::iter::successors(rest.first().copied(), next);
+                let pages = rest.iter().zip(follow).take_while(|(a, b)| *a == b).count();
+
+                // CAST: a few.
+                // OVERFLOW: at most all of the line.
+                ((first + pages) as u64) << PAGE_SHIFT
+            }
+            Self::Large(_) => LINE_SIZE,
+        };
+
+        // CAST: at most all of the line.
+        end.saturating_sub(at) as u32
     }
 
     /// What was known before stays.
@@ -238,25 +265,23 @@ impl Tlb {
         allow(entry, shift, va, access).map_err(|cause| fault(0, cause))
     }
 
-    /// Where accesses of whole pages of 4 KiB lead to, from this one on, as long as that is
-    /// remembered and allowed: those of one line at most. None if no page begins there.
-    pub fn further(
-        &self,
+    /// The same for an access of more bytes, and how many of them follow each other in memory: at
+    /// least those in the first page, at most those of one line.
+    pub fn translate_run(
+        &mut self,
+        memory: &impl Memory,
         root: &Root,
         va: u64,
+        bytes: u32,
         access: Access,
-    ) -> impl Iterator<Item = Target> + '_ {
-        let entries = self.line(root, va).filter(|_| va % PAGE_SIZE == 0);
-        // CAST: the remainder is small.
-        let first = (va >> PAGE_SHIFT) as usize % PAGES;
+    ) -> Result<(Target, u32), PageFault> {
+        let target = self.translate(memory, root, va, access)?;
+        // It is remembered. CAST: at most the size of a page.
+        let in_page = (PAGE_SIZE - va % PAGE_SIZE) as u32;
+        let run = self.line(root, va);
+        let run = run.map_or(in_page, |entries| entries.run(va));
 
-        (first..PAGES).map_while(move |index| {
-            // CAST: a usize fits 64 bits.
-            let at = (index as u64) << PAGE_SHIFT;
-            let (entry, shift) = entries?.get(at)?;
-
-            allow(entry, shift, at, access).ok()
-        })
+        Ok((target, bytes.min(run)))
     }
 
     /// What is remembered of an address and of its neighbours.

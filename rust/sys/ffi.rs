@@ -377,6 +377,11 @@ unsafe extern "C" {
     ) -> kernel::ffi::c_int;
     pub fn dxg_page_number(page: *const page) -> kernel::ffi::c_ulong;
     pub fn dxg_direct_map(frame: kernel::ffi::c_ulong) -> *mut kernel::ffi::c_void;
+    pub fn dxg_direct_map_count(
+        frame: kernel::ffi::c_ulong,
+        count: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_ulong;
+    pub fn dxg_following_pages(slots: *const *mut page, count: usize) -> usize;
     pub fn dxg_memory_end() -> kernel::ffi::c_ulonglong;
     pub fn dxg_segment_page() -> *mut page;
     pub fn dxg_page_clear(page: *mut page);

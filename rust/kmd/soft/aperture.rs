@@ -153,13 +153,25 @@ impl Memory for Reached<'_> {
             .compare_exchange64(self.aperture.resolve(at)?, old, new)
     }
 
-    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()> {
+    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<u32> {
+        let bytes = within(from, within(to, bytes));
         let (from, to) = (self.aperture.resolve(from)?, self.aperture.resolve(to)?);
 
         self.memory.copy(from, to, bytes)
     }
 
-    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()> {
+    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<u32> {
+        let bytes = within(to, bytes);
+
         self.memory.fill(self.aperture.resolve(to)?, pattern, bytes)
+    }
+}
+
+/// How many of some bytes follow each other in system memory: those in one page of the aperture.
+fn within(at: Physical, bytes: u32) -> u32 {
+    match at.place {
+        // CAST: at most the size of a page.
+        Place::Aperture => bytes.min((PAGE_SIZE - at.address % PAGE_SIZE) as u32),
+        _ => bytes,
     }
 }

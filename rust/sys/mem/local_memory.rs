@@ -80,13 +80,20 @@ impl LocalMemory {
         }
     }
 
-    /// The address of a page in the direct map, if it was taken. Valid as long as `self`, and
-    /// aligned. Does not sleep.
-    pub(in crate::sys) fn address(&self, index: usize) -> Option<NonNull<u8>> {
-        let page = self.slots.get(index)?;
+    /// The address of a page in the direct map, if it was taken, and how many of the pages from
+    /// there on follow it there: with it, at most `most`. Valid as long as `self`, and aligned.
+    /// Does not sleep.
+    pub(in crate::sys) fn addresses(
+        &self,
+        index: usize,
+        most: usize,
+    ) -> Option<(NonNull<u8>, usize)> {
+        let (page, count) = self.slots.following(index, most)?;
+        // SAFETY: By the type invariant it is allocated, and in the direct map; so are those whose
+        // numbers follow.
+        let address = NonNull::new(unsafe { ffi::dxg_page_address(page.as_ptr()) }.cast())?;
 
-        // SAFETY: By the type invariant it is allocated, and in the direct map.
-        NonNull::new(unsafe { ffi::dxg_page_address(page.as_ptr()) }.cast())
+        Some((address, count))
     }
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Looking up takes two loads and no lock.
 
+use crate::sys::ffi;
 use core::{
     ptr::{
         self,
@@ -72,6 +73,26 @@ impl PageSlots {
     pub(in crate::sys) fn get(&self, index: usize) -> Option<NonNull<bindings::page>> {
         // ORDERING: pairs with the exchange in `put`; the page was made ready before.
         NonNull::new(self.run(index / RUN)?.get(index % RUN)?.load(Acquire))
+    }
+
+    /// The page in a slot, if there is one, and how many of the next slots have pages whose numbers
+    /// follow each other from there on: with it, at most `most`, and none of another run.
+    pub(in crate::sys) fn following(
+        &self,
+        index: usize,
+        most: usize,
+    ) -> Option<(NonNull<bindings::page>, usize)> {
+        let slots = self.run(index / RUN)?.get(index % RUN..)?;
+        // ORDERING: as in `get`. So do the loads of the others, which are in C.
+        let page = NonNull::new(slots.first()?.load(Acquire))?;
+        let count = match slots.len().min(most) {
+            0 | 1 => 1,
+            // SAFETY: A slot has the layout of a pointer. There are so many, of which the first has
+            // a page for good, and C only reads them, each by one load.
+            count => unsafe { ffi::dxg_following_pages(slots.as_ptr().cast(), count) },
+        };
+
+        Some((page, count))
     }
 
     /// Puts a page into its slot, or returns the one that is there already.

@@ -60,11 +60,11 @@ pub(crate) struct PhysicalMemory {
     local: Option<Arc<LocalMemory>>,
 }
 
-/// Some bytes within one page.
+/// Some bytes that follow each other.
 ///
 /// # Invariants
 ///
-/// There is memory at `start`, so many bytes of it, all in one page, for `'a`.
+/// There is memory at `start`, so many bytes of it, for `'a`.
 #[derive(Clone, Copy)]
 struct Bytes<'a> {
     start: NonNull<u8>,
@@ -122,9 +122,22 @@ impl<'a> Bytes<'a> {
         Some(unsafe { slice::from_raw_parts(self.start.as_ptr().cast(), count) })
     }
 
-    /// Copies as many bytes as both have. Where all are words of 64 or of 32 bits, each is one load
-    /// and one store.
-    fn copy(self, source: Self) {
+    /// What is behind the first ones; `None` if that is nothing.
+    fn behind(self, count: usize) -> Option<Self> {
+        let left = self.count.checked_sub(count).filter(|left| *left != 0)?;
+
+        // INVARIANT: The rest of the same bytes.
+        Some(Self {
+            // SAFETY: Within the bytes, as was just looked at.
+            start: unsafe { self.start.add(count) },
+            count: left,
+            ..self
+        })
+    }
+
+    /// Copies as many bytes as both have, and says how many. Where all are words of 64 or of 32
+    /// bits, each is one load and one store.
+    fn copy(self, source: Self) -> u32 {
         let count = self.count.min(source.count);
         let (to, from) = (self.start.as_ptr(), source.start.as_ptr());
         let is_words = |size| self.is_words(size) && source.is_words(size);
@@ -141,11 +154,13 @@ impl<'a> Bytes<'a> {
                 ffi::dxg_copy_bytes(to.cast(), from.cast(), count);
             }
         }
+        // CAST: at most as many as were asked for.
+        count as u32
     }
 
-    /// Fills them with a pattern, whose lowest byte is the first one. Where they are words of 64 or
-    /// of 32 bits, each is one store.
-    fn fill(self, pattern: u32) {
+    /// Fills them with a pattern, whose lowest byte is the first one, and says how many they are.
+    /// Where they are words of 64 or of 32 bits, each is one store.
+    fn fill(self, pattern: u32) -> u32 {
         if self.is_words(size_of::<u64>()) {
             let word = u64::from(pattern) << 32 | u64::from(pattern);
             let count = self.count / size_of::<u64>();
@@ -166,6 +181,50 @@ impl<'a> Bytes<'a> {
                 unsafe { self.start.as_ptr().add(index).write_volatile(byte) }
             }
         }
+        // CAST: at most as many as were asked for.
+        self.count as u32
+    }
+}
+
+/// Bytes that follow each other in a place, in parts that do so for processors.
+struct Parts<'a> {
+    memory: &'a PhysicalMemory,
+    /// Where the next part is, and how many bytes there are from there on.
+    at: Physical,
+    left: u32,
+    /// What is left of this part.
+    part: Option<Bytes<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    /// Those from an address on, which begin with this part.
+    fn new(memory: &'a PhysicalMemory, at: Physical, bytes: u32, part: Bytes<'a>) -> Self {
+        Self {
+            memory,
+            at: at.plus(part.count as u64),
+            // CAST: at most as many as were asked for.
+            left: bytes.saturating_sub(part.count as u32),
+            part: Some(part),
+        }
+    }
+
+    /// The next bytes; `None` at the end, and where there is no memory.
+    fn first(&mut self) -> Option<Bytes<'a>> {
+        if self.part.is_none() && self.left != 0 {
+            let part = self.memory.first_bytes(self.at, self.left)?;
+
+            // CAST: at most as many as were asked for.
+            self.left = self.left.saturating_sub(part.count as u32);
+            self.at = self.at.plus(part.count as u64);
+            self.part = Some(part);
+        }
+        self.part
+    }
+
+    /// So many of them are done.
+    fn skip(&mut self, count: u32) {
+        // CAST: 32 bits fit a usize.
+        self.part = self.part.and_then(|part| part.behind(count as usize));
     }
 }
 
@@ -178,22 +237,14 @@ impl PhysicalMemory {
     /// Where some bytes are, which are in one page; `None` if there is no memory, or if they are in
     /// more than one page.
     fn bytes(&self, at: Physical, count: usize) -> Option<Bytes<'_>> {
-        let offset = usize::try_from(at.address % PAGE_SIZE).ok()?;
-        let index = at.address >> PAGE_SHIFT;
-        let page = match at.place {
-            Place::System => direct_map(index)?,
-            Place::Local => {
-                let local = self.local.as_ref()?;
+        let offset = in_page(at);
 
-                local.address(usize::try_from(index).ok()?)?
-            }
-            Place::Aperture | Place::Peer => return None,
-        };
-
-        // CAST: 4096.
-        if count > (PAGE_SIZE as usize).checked_sub(offset)? {
+        if count > PAGE.checked_sub(offset)? {
             return None;
         }
+
+        let (page, _) = self.pages(at, 1)?;
+
         // INVARIANT: By that of this file the page is memory for the rest of the engine's step,
         // which has the borrow of `self`.
         Some(Bytes {
@@ -203,14 +254,66 @@ impl PhysicalMemory {
             _memory: PhantomData,
         })
     }
+
+    /// The first of some bytes, as many as follow each other for processors: at least those in the
+    /// first page. `None` if there is no memory.
+    fn first_bytes(&self, at: Physical, count: u32) -> Option<Bytes<'_>> {
+        let offset = in_page(at);
+        // CAST: 32 bits fit a usize.
+        let wanted = offset.checked_add(count as usize)?;
+        let (page, pages) = self.pages(at, wanted.div_ceil(PAGE))?;
+
+        // INVARIANT: As in `bytes`, of all of these pages.
+        Some(Bytes {
+            // SAFETY: Within the first page.
+            start: unsafe { page.add(offset) },
+            // OVERFLOW: bytes that are in memory.
+            count: wanted.min(pages * PAGE).checked_sub(offset)?,
+            _memory: PhantomData,
+        })
+    }
+
+    /// Where the page of an address is, and how many follow it there: with it, at most `most`.
+    fn pages(&self, at: Physical, most: usize) -> Option<(NonNull<u8>, usize)> {
+        let index = at.address >> PAGE_SHIFT;
+
+        match at.place {
+            Place::System => direct_map(index, most),
+            Place::Local => {
+                let local = self.local.as_ref()?;
+
+                local.addresses(usize::try_from(index).ok()?, most)
+            }
+            Place::Aperture | Place::Peer => None,
+        }
+    }
 }
 
-/// The address of a frame in the direct map; `None` if processors cannot use memory there.
-fn direct_map(frame: u64) -> Option<NonNull<u8>> {
-    let frame = c_ulong::try_from(frame).ok()?;
+/// Bytes of a page.
+// CAST: a small number.
+const PAGE: usize = PAGE_SIZE as usize;
 
+/// Which byte of its page an address is.
+fn in_page(at: Physical) -> usize {
+    // CAST: the remainder is small.
+    (at.address % PAGE_SIZE) as usize
+}
+
+/// The address of a frame in the direct map, and how many follow it there: with it, at most `most`;
+/// `None` if processors cannot use memory there.
+fn direct_map(frame: u64, most: usize) -> Option<(NonNull<u8>, usize)> {
+    let frame = c_ulong::try_from(frame).ok()?;
     // SAFETY: Any number may be asked for: looks whether there is such a frame.
-    NonNull::new(unsafe { ffi::dxg_direct_map(frame) }.cast())
+    let address = NonNull::new(unsafe { ffi::dxg_direct_map(frame) }.cast())?;
+
+    Some(match most {
+        1 => (address, 1),
+        // SAFETY: The first one is there, and this looks whether the others are.
+        // CAST: they have the same size.
+        _ => (address, unsafe {
+            ffi::dxg_direct_map_count(frame, most as c_ulong) as usize
+        }),
+    })
 }
 
 impl Memory for PhysicalMemory {
@@ -273,18 +376,42 @@ impl Memory for PhysicalMemory {
         })
     }
 
-    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()> {
-        // CAST: 32 bits fit a usize.
-        let count = bytes as usize;
-        let source = self.bytes(from, count)?;
+    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<u32> {
+        let (source, target) = (self.first_bytes(from, bytes)?, self.first_bytes(to, bytes)?);
 
-        self.bytes(to, count)?.copy(source);
-        Some(())
+        // CAST: 32 bits fit a usize.
+        if source.count.min(target.count) == bytes as usize {
+            return Some(target.copy(source));
+        }
+
+        let mut source = Parts::new(self, from, bytes, source);
+        let mut target = Parts::new(self, to, bytes, target);
+        let mut done = 0;
+
+        while let Some((from, to)) = source.first().zip(target.first()) {
+            let count = to.copy(from);
+
+            source.skip(count);
+            target.skip(count);
+            // OVERFLOW: at most as many as were asked for.
+            done += count;
+        }
+        (done != 0).then_some(done)
     }
 
-    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()> {
-        // CAST: 32 bits fit a usize.
-        self.bytes(to, bytes as usize)?.fill(pattern);
-        Some(())
+    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<u32> {
+        let mut target = Parts::new(self, to, bytes, self.first_bytes(to, bytes)?);
+        let mut done = 0;
+
+        while let Some(part) = target.first() {
+            // Its lowest byte is the first of all.
+            // OVERFLOW: a few bits.
+            let count = part.fill(pattern.rotate_right(done % 4 * u8::BITS));
+
+            target.skip(count);
+            // OVERFLOW: at most as many as were asked for.
+            done += count;
+        }
+        (done != 0).then_some(done)
     }
 }

@@ -179,6 +179,16 @@ fn change(page: &Page, at: Physical, size: u64, mask: u64, value: u64) -> Option
     .map(drop)
 }
 
+/// Does so many bytes one after the other, as long as that succeeds. How many that were; `None` if
+/// there was nothing.
+fn as_many(bytes: u32, one: impl Fn(u64) -> Option<()>) -> Option<u32> {
+    let done = (0..bytes.into())
+        .take_while(|index| one(*index).is_some())
+        .count() as u32;
+
+    (done != 0).then_some(done)
+}
+
 impl Memory for PhysicalMemory {
     fn load32(&self, at: Physical) -> Option<u32> {
         let page = self.page(at)?;
@@ -214,18 +224,18 @@ impl Memory for PhysicalMemory {
         })
     }
 
-    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()> {
+    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<u32> {
+        let copied = |index| self.store_byte(to.plus(index), self.byte(from.plus(index))?);
+
         self.page(to)?;
-        for index in 0..bytes.into() {
-            self.store_byte(to.plus(index), self.byte(from.plus(index))?)?;
-        }
-        Some(())
+        as_many(bytes, copied)
     }
 
-    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()> {
-        for (index, byte) in (0..bytes.into()).zip(pattern.to_le_bytes().into_iter().cycle()) {
-            self.store_byte(to.plus(index), byte)?;
-        }
-        Some(())
+    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<u32> {
+        let pattern = pattern.to_le_bytes();
+
+        as_many(bytes, |index| {
+            self.store_byte(to.plus(index), pattern[index as usize % 4])
+        })
     }
 }

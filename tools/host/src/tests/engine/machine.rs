@@ -109,6 +109,31 @@ impl Ram {
     }
 }
 
+/// Has `part` do so many bytes, a page of each side at a time, as long as it can. How many that
+/// were; `None` if there was nothing.
+pub fn in_pages(
+    bytes: u32,
+    sides: [Physical; 2],
+    part: impl Fn(u64, u32) -> Option<()>,
+) -> Option<u32> {
+    let mut done = 0;
+
+    while done < bytes {
+        let left = |at: Physical| PAGE_SIZE - at.plus(done.into()).address % PAGE_SIZE;
+        let some = sides
+            .map(left)
+            .into_iter()
+            .min()?
+            .min((bytes - done).into()) as u32;
+
+        if part(done.into(), some).is_none() {
+            break;
+        }
+        done += some;
+    }
+    (done != 0).then_some(done)
+}
+
 fn is_aligned(at: Physical, unit: u64) {
     assert_eq!(at.address % unit, 0, "not aligned: {at:x?}");
 }
@@ -178,21 +203,32 @@ impl Memory for Ram {
         Some(found)
     }
 
-    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()> {
-        // Of the target first, so that a missing one leaves nothing half done.
-        self.read(to, bytes)?;
-        self.write(to, &self.read(from, bytes)?)?;
-        self.happened(Event::Copy(from, to, bytes));
-        Some(())
+    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<u32> {
+        let done = in_pages(bytes, [from, to], |offset, some| {
+            let (from, to) = (from.plus(offset), to.plus(offset));
+
+            // Of the target first, so that a missing one leaves nothing half done.
+            self.read(to, some)?;
+            self.write(to, &self.read(from, some)?)
+        })?;
+
+        self.happened(Event::Copy(from, to, done));
+        Some(done)
     }
 
-    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()> {
-        let pattern_bytes = pattern.to_le_bytes();
-        let filled: Vec<u8> = (0..bytes as usize).map(|i| pattern_bytes[i % 4]).collect();
+    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<u32> {
+        let done = in_pages(bytes, [to, to], |offset, some| {
+            let pattern = pattern.to_le_bytes();
+            let filled: Vec<u8> = (offset as usize..)
+                .take(some as usize)
+                .map(|at| pattern[at % 4])
+                .collect();
 
-        self.write(to, &filled)?;
-        self.happened(Event::Fill(to, pattern, bytes));
-        Some(())
+            self.write(to.plus(offset), &filled)
+        })?;
+
+        self.happened(Event::Fill(to, pattern, done));
+        Some(done)
     }
 }
 

@@ -110,14 +110,16 @@ impl<S: SharedWords> Memory for Parts<S> {
     }
 
     /// Of one word.
-    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<()> {
+    fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<u32> {
         assert_eq!(bytes, 8);
-        self.store64(to, self.load64(from)?)
+        self.store64(to, self.load64(from)?)?;
+        Some(bytes)
     }
 
-    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<()> {
+    fn fill(&self, to: Physical, pattern: u32, bytes: u32) -> Option<u32> {
         assert_eq!(bytes, 8);
-        self.store64(to, u64::from(pattern) << 32 | u64::from(pattern))
+        self.store64(to, u64::from(pattern) << 32 | u64::from(pattern))?;
+        Some(bytes)
     }
 }
 

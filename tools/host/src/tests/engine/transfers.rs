@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 
-use super::machine::{Machine, PROCESS};
+use super::machine::{Event, Machine, PROCESS};
 use super::program::Program;
 use crate::engine::command_processor::Outcome;
 use crate::engine::fault::{Cause, FaultKind, PageFault};
@@ -42,23 +42,33 @@ enum Kind {
     Nowhere,
 }
 
-fn kind() -> impl Strategy<Value = Kind> {
-    prop_oneof![
+/// A page, and whether it follows in memory what is before it.
+type Page = (Kind, bool);
+
+fn kind() -> impl Strategy<Value = Page> {
+    let kind = prop_oneof![
         30 => Just(Kind::Writable),
         2 => Just(Kind::Zero),
         1 => prop_oneof![Just(Kind::ReadOnly), Just(Kind::Invalid), Just(Kind::Nowhere)],
-    ]
+    ];
+
+    (kind, prop::bool::weighted(0.8))
 }
 
-fn kinds() -> impl Strategy<Value = Vec<Kind>> {
+fn kinds() -> impl Strategy<Value = Vec<Page>> {
     prop::collection::vec(kind(), PAGES as usize)
 }
 
 /// Maps pages of these kinds, each byte of which says where it is.
-fn map(machine: &mut Machine, va: u64, kinds: &[Kind], salt: u8) {
-    for (page, kind) in (0..).zip(kinds) {
+fn map(machine: &mut Machine, va: u64, kinds: &[Page], salt: u8) {
+    let mut memory = Physical::new(Place::Local, u64::from(salt) << 32);
+
+    for (page, (kind, follows)) in (0..).zip(kinds) {
         let va = va + page * PAGE_SIZE;
-        let memory = machine.new_page();
+
+        // What follows nothing has a gap before it.
+        memory = memory.plus(if *follows { PAGE_SIZE } else { 2 * PAGE_SIZE });
+
         let entry = Entry::to(memory);
 
         machine.map(
@@ -68,9 +78,13 @@ fn map(machine: &mut Machine, va: u64, kinds: &[Kind], salt: u8) {
                 Kind::ReadOnly => entry,
                 Kind::Zero => Entry::ZERO,
                 Kind::Invalid => Entry::INVALID,
-                Kind::Nowhere => Entry::to(Physical::new(Place::Local, 0x7_7777_0000)).writable(),
+                Kind::Nowhere => entry.writable(),
             },
         );
+        if *kind == Kind::Nowhere {
+            continue;
+        }
+        machine.ram.put_page(memory);
 
         let bytes: Vec<u8> = (0..PAGE_SIZE)
             .map(|at| (at as u8).wrapping_mul(3) ^ (at >> 8) as u8 ^ (page as u8) ^ salt)
@@ -81,10 +95,10 @@ fn map(machine: &mut Machine, va: u64, kinds: &[Kind], salt: u8) {
 }
 
 /// The bytes of all pages as they are read; what is not memory has zeros.
-fn bytes(machine: &Machine, va: u64, kinds: &[Kind]) -> Vec<u8> {
+fn bytes(machine: &Machine, va: u64, kinds: &[Page]) -> Vec<u8> {
     (0..)
         .zip(kinds)
-        .flat_map(|(page, kind)| match kind {
+        .flat_map(|(page, (kind, _))| match kind {
             Kind::Writable | Kind::ReadOnly => machine.bytes(va + page * PAGE_SIZE, PAGE_SIZE),
             _ => vec![0; PAGE_SIZE as usize],
         })
@@ -104,8 +118,8 @@ fn refused(kind: Kind, write: bool) -> Option<Cause> {
 /// How a transfer of `count` bytes to an offset of the target ends: how many of them are moved, and
 /// the fault behind those. A copy also has a source.
 fn expected(
-    source: Option<(&[Kind], u64)>,
-    (target, to): (&[Kind], u64),
+    source: Option<(&[Page], u64)>,
+    (target, to): (&[Page], u64),
     count: u64,
 ) -> (u64, Option<PageFault>) {
     let mut done = 0;
@@ -113,10 +127,10 @@ fn expected(
     while done < count {
         let at = |offset: u64| (offset + done) / PAGE_SIZE;
         let sides = [
-            source.map(|(kinds, from)| (kinds[at(from) as usize], SOURCE + from, false)),
-            Some((target[at(to) as usize], TARGET + to, true)),
+            source.map(|(kinds, from)| (kinds[at(from) as usize].0, SOURCE + from, false)),
+            Some((target[at(to) as usize].0, TARGET + to, true)),
         ];
-        let is_zero = target[at(to) as usize] == Kind::Zero;
+        let is_zero = target[at(to) as usize].0 == Kind::Zero;
         let fault = |memory: bool| {
             sides.into_iter().flatten().find_map(|(kind, va, write)| {
                 let cause = refused(kind, write)?;
@@ -189,7 +203,7 @@ proptest! {
             fault
         );
         // What goes to a zero page is dropped.
-        for (page, kind) in target.iter().enumerate() {
+        for (page, (kind, _)) in target.iter().enumerate() {
             if *kind == Kind::Zero {
                 written[page * 4096..][..4096].fill(0);
             }
@@ -219,7 +233,7 @@ proptest! {
             run(&mut machine, Program::new().fill(TARGET + to, 0x1122_3344, count as u32)),
             fault
         );
-        for (page, kind) in target.iter().enumerate() {
+        for (page, (kind, _)) in target.iter().enumerate() {
             if *kind == Kind::Zero {
                 written[page * 4096..][..4096].fill(0);
             }
@@ -281,6 +295,103 @@ fn mem_57_a_copy_between_large_and_small_pages() {
     }
 }
 
+/// The accesses by which a program moves bytes: how many bytes each of them moves.
+fn moves(machine: &mut Machine, program: Program) -> (Vec<u32>, Option<PageFault>) {
+    machine.ram.take_trace();
+
+    let fault = run(machine, program);
+    let moved = machine.ram.take_trace();
+    let moved = moved.into_iter().filter_map(|event| match event {
+        Event::Copy(_, _, bytes) | Event::Fill(_, _, bytes) => Some(bytes),
+        _ => None,
+    });
+
+    (moved.collect(), fault)
+}
+
+/// What follows in memory is moved at once, up to the end of a line, of a slice, or of what follows
+/// on the other side.
+#[test]
+fn gpu_41_pages_that_follow_each_other_are_moved_at_once() {
+    let line = LARGE as u32;
+    let page = PAGE_SIZE as u32;
+    let follow = [(Kind::Writable, true); PAGES as usize];
+    let mut gap = follow;
+
+    gap[20].1 = false;
+    for (source, target, expected) in [
+        // The first line has 13 pages of the source, and 14 of the target.
+        (
+            follow,
+            follow,
+            vec![13 * page, page, 2 * page, 13 * page, page],
+        ),
+        (
+            gap,
+            follow,
+            vec![13 * page, page, 2 * page, 4 * page, 9 * page, page],
+        ),
+    ] {
+        let mut machine = Machine::new();
+
+        map(&mut machine, SOURCE, &source, 1);
+        map(&mut machine, TARGET, &target, 2);
+
+        let (moved, fault) = moves(&mut machine, Program::new().copy(SOURCE, TARGET, 30 * page));
+
+        assert_eq!((moved, fault), (expected, None));
+    }
+
+    let mut machine = Machine::new();
+    let at = TARGET + 14 * PAGE_SIZE;
+
+    map(&mut machine, TARGET, &follow, 2);
+
+    let (moved, fault) = moves(&mut machine, Program::new().fill(at, 7, line + 100));
+
+    assert_eq!((moved, fault), (vec![line, 100], None));
+}
+
+/// A page that is missing within what follows ends it, on either side, and nothing behind is moved.
+#[test]
+fn gpu_65_a_missing_page_among_those_that_follow_each_other() {
+    for kind in [Kind::Invalid, Kind::Nowhere, Kind::ReadOnly] {
+        for missing in [1, 7, 13, 14, 29] {
+            let follow = [(Kind::Writable, true); PAGES as usize];
+            let mut machine = Machine::new();
+            let mut target = follow;
+
+            target[missing].0 = kind;
+            map(&mut machine, SOURCE, &follow, 1);
+            map(&mut machine, TARGET, &target, 2);
+
+            let size = 30 * PAGE_SIZE as u32;
+            let fault = run(&mut machine, Program::new().copy(SOURCE, TARGET, size));
+
+            assert_eq!(
+                fault,
+                Some(PageFault {
+                    va: TARGET + missing as u64 * PAGE_SIZE,
+                    write: true,
+                    level: 0,
+                    cause: refused(kind, true).unwrap(),
+                })
+            );
+
+            let written = bytes(&machine, TARGET, &target);
+            let read = bytes(&machine, SOURCE, &follow);
+            let done = missing * PAGE_SIZE as usize;
+
+            assert!(written[..done] == read[..done]);
+            // Each byte says where it is, so nothing is equal.
+            assert!(written[done..]
+                .iter()
+                .zip(&read[done..])
+                .all(|(a, b)| a != b || *a == 0));
+        }
+    }
+}
+
 /// GPU-42: other bytes than those of the ranges stay, in either direction.
 #[test]
 fn gpu_42_a_copy_to_where_it_comes_from() {
@@ -289,7 +400,7 @@ fn gpu_42_a_copy_to_where_it_comes_from() {
     for distance in [8, 100, PAGE_SIZE, 3 * PAGE_SIZE + 24] {
         for is_up in [false, true] {
             let mut machine = Machine::new();
-            let kinds = [Kind::Writable; PAGES as usize];
+            let kinds = [(Kind::Writable, false); PAGES as usize];
             let (low, high) = (SOURCE + PAGE_SIZE, SOURCE + PAGE_SIZE + distance);
             let (from, to) = if is_up { (low, high) } else { (high, low) };
 

@@ -87,6 +87,37 @@ fn mem_4_the_aperture_shows_pages_of_the_system_as_one_range() {
     assert_eq!((word(&second, 1), word(&first, 2)), (7, 6));
 }
 
+/// Pages that follow each other in the aperture lie anywhere: a copy finds each of them.
+#[test]
+fn mem_4_a_copy_goes_where_each_page_of_the_aperture_leads() {
+    let port = started(Config::default());
+    let scene = Scene::new(&port, 1);
+    let ear = Shared::new(Ear::default());
+    let context = scene.space.packets(0, 7, &ear);
+    let allocation = physical(&port);
+    let frames: [Frame; 4] = std::array::from_fn(|_| Frame::new());
+    let shown = [3, 0, 2].map(|at: usize| frames[at].address());
+    let sources: [Frame; 3] = std::array::from_fn(|_| Frame::new());
+    let (from, to) = (DATA + 0x10 * PAGE, DATA + 0x20 * PAGE);
+
+    allocation.map_aperture(&Passive::here(), (APERTURE, 5), 0, &shown);
+    for (page, source) in (0..).zip(&sources) {
+        source.words()[1].store(page + 10, Release);
+        scene.space.map(from + page * PAGE, source);
+        scene
+            .space
+            .set(to + page * PAGE, self::page(APERTURE, (5 + page) * PAGE));
+    }
+
+    let dwords = Commands::default()
+        .copy(from, to, 3 * PAGE as u32)
+        .into(&scene.code);
+
+    submit(&context, 1, CODE, dwords);
+    ear.completed(1);
+    assert_eq!([0, 1, 2, 3].map(|at| word(&frames[at], 1)), [11, 0, 12, 10]);
+}
+
 /// What is beyond the aperture is nowhere, whatever is asked for.
 #[test]
 fn mem_78_there_is_nothing_beyond_the_aperture() {

@@ -410,6 +410,21 @@ impl Commands {
         )
     }
 
+    /// DMA_DATA from memory to memory.
+    fn copy(self, from: u64, to: u64, bytes: u32) -> Self {
+        self.packet(
+            0x50,
+            &[
+                0,
+                from as u32,
+                (from >> 32) as u32,
+                to as u32,
+                (to >> 32) as u32,
+                bytes,
+            ],
+        )
+    }
+
     /// WAIT_REG_MEM64: until the word is at least this.
     fn wait(self, va: u64, value: u64) -> Self {
         self.packet(
