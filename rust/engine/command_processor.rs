@@ -719,12 +719,23 @@ impl<M: Memory, F: Fences, I: Interrupts, C: Clock> Step<'_, M, F, I, C> {
             if self.budget.is_spent() {
                 return Ok(Course::Later(Operation::Entries(entries)));
             }
-            self.space.store64(entries.to, entries.entry)?;
-            self.budget.spend(1);
-            entries.count = entries.count.saturating_sub(1);
+
+            let Entries {
+                to,
+                entry,
+                increment,
+                count,
+            } = entries;
+            let most = count.min(self.budget.0);
+            // OVERFLOW: no more than a page has. An entry is aligned, so it is one at least.
+            let some = (within_page(to, most.saturating_mul(8)) / 8).max(1);
+
+            self.space.store64s(to, entry, increment, some)?;
+            self.budget.spend(some);
+            entries.count = count.saturating_sub(some);
             // OVERFLOW: addresses that wrap are beyond every page table; entries count as they may.
-            entries.to = entries.to.wrapping_add(8);
-            entries.entry = entries.entry.wrapping_add(entries.increment);
+            entries.to = to.wrapping_add(u64::from(some).wrapping_mul(8));
+            entries.entry = entry.wrapping_add(increment.wrapping_mul(some.into()));
         }
         Ok(Course::Through)
     }

@@ -91,6 +91,20 @@ pub trait Memory {
     /// One 64-bit store.
     fn store64(&self, at: Physical, value: u64) -> Option<()>;
 
+    /// 64-bit stores to words that follow each other in one page: `first`, and then each more by
+    /// `increment` than the one before.
+    fn store64s(&self, at: Physical, first: u64, increment: u64, count: u32) -> Option<()> {
+        let (mut to, mut value) = (at, first);
+
+        for _ in 0..count {
+            self.store64(to, value)?;
+            to = to.plus(8);
+            // OVERFLOW: they count as they may.
+            value = value.wrapping_add(increment);
+        }
+        Some(())
+    }
+
     /// One 64-bit store that nobody sees before the stores that came before it.
     fn store64_release(&self, at: Physical, value: u64) -> Option<()>;
 

@@ -128,6 +128,19 @@ impl<M: Memory> Space<'_, M> {
         self.write(va, |memory, at| memory.store64(at, value))
     }
 
+    /// Stores words that are in one page, each more by `increment` than the one before.
+    pub(super) fn store64s(
+        &mut self,
+        va: u64,
+        first: u64,
+        increment: u64,
+        count: u32,
+    ) -> Result<(), PageFault> {
+        self.write(va, |memory, at| {
+            memory.store64s(at, first, increment, count)
+        })
+    }
+
     /// A store that nobody sees before those that came before it.
     pub(super) fn store64_release(&mut self, va: u64, value: u64) -> Result<(), PageFault> {
         self.write(va, |memory, at| memory.store64_release(at, value))

@@ -153,6 +153,12 @@ impl Memory for Reached<'_> {
             .compare_exchange64(self.aperture.resolve(at)?, old, new)
     }
 
+    fn store64s(&self, at: Physical, first: u64, increment: u64, count: u32) -> Option<()> {
+        let at = self.aperture.resolve(at)?;
+
+        self.memory.store64s(at, first, increment, count)
+    }
+
     fn copy(&self, from: Physical, to: Physical, bytes: u32) -> Option<u32> {
         let bytes = within(from, within(to, bytes));
         let (from, to) = (self.aperture.resolve(from)?, self.aperture.resolve(to)?);

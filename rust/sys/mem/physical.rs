@@ -361,6 +361,19 @@ impl Memory for PhysicalMemory {
         Some(())
     }
 
+    fn store64s(&self, at: Physical, first: u64, increment: u64, count: u32) -> Option<()> {
+        // CAST: 32 bits fit a usize.
+        let size = (count as usize).checked_mul(size_of::<u64>())?;
+        let mut value = first;
+
+        for word in self.bytes(at, size)?.words64()? {
+            word.store(value, Relaxed);
+            // OVERFLOW: they count as they may.
+            value = value.wrapping_add(increment);
+        }
+        Some(())
+    }
+
     fn store64_release(&self, at: Physical, value: u64) -> Option<()> {
         let bytes = self.bytes(at, size_of::<u64>())?;
 

@@ -392,6 +392,49 @@ fn gpu_65_a_missing_page_among_those_that_follow_each_other() {
     }
 }
 
+/// Entries of a page table are written page by page; those before a missing one are there.
+#[test]
+fn gpu_65_entries_that_cross_pages() {
+    let words = PAGE_SIZE / 8;
+
+    for (offset, count, missing) in [
+        (3, 20, None),
+        (510, 4, None),
+        (5, 1600, None),
+        (1, 600, Some(1)),
+    ] {
+        let mut machine = Machine::with(Privilege::Paging);
+        let to = TARGET + offset * 8;
+
+        for page in (0..4).filter(|page| missing != Some(*page)) {
+            let memory = machine.new_page();
+
+            machine.map(TARGET + page * PAGE_SIZE, Entry::to(memory).writable());
+        }
+
+        let program = Program::new().table_write(to, count, 0x1000, u64::MAX - 1);
+        let fault = run(&mut machine, program);
+        let done = match missing {
+            Some(page) => page * words - offset,
+            None => count.into(),
+        };
+
+        assert_eq!(
+            fault.map(|fault| fault.va),
+            missing.map(|page| TARGET + page * PAGE_SIZE)
+        );
+        for index in 0..done {
+            let expected = 0x1000_u64.wrapping_sub(2 * index);
+
+            assert_eq!(machine.word(to + index * 8), expected, "{index}");
+        }
+        if missing.is_none() {
+            assert_eq!(machine.word(to + done * 8), 0);
+        }
+        assert_eq!(machine.word(to - 8), 0);
+    }
+}
+
 /// GPU-42: other bytes than those of the ranges stay, in either direction.
 #[test]
 fn gpu_42_a_copy_to_where_it_comes_from() {
