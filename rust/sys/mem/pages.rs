@@ -161,7 +161,26 @@ pub(crate) trait PageSource: Send + Sync {
     /// Where a page is for a device, if it is there already: its physical address, or the offset in
     /// memory of the device. Does not sleep.
     fn device_address(&self, index: usize) -> Option<u64> {
-        self.present(index).map(Frame::physical)
+        self.device_run(index, 1).map(|(address, _)| address)
+    }
+
+    /// The same, and how many pages from there on follow each other for the device: with that one,
+    /// at most `most`.
+    fn device_run(&self, index: usize, most: usize) -> Option<(u64, usize)> {
+        let first = self.present(index)?.physical();
+        let next = (first..).step_by(PAGE_SIZE);
+        let present = (index..self.count()).map(|index| self.present(index).map(Frame::physical));
+        let follow = present.zip(next).take(most);
+
+        Some((
+            first,
+            follow.take_while(|(at, next)| *at == Some(*next)).count(),
+        ))
+    }
+
+    /// Whether all pages are there, each with a `struct page`, and stay. Does not sleep.
+    fn is_complete(&self) -> bool {
+        false
     }
 
     /// How many pages are there. Counts a page soon after it is there.

@@ -350,6 +350,18 @@ impl<P: Payer> PageSource for Shmem<P> {
         Some(unsafe { Frame::of_page(page) })
     }
 
+    fn device_run(&self, index: usize, most: usize) -> Option<(u64, usize)> {
+        let (page, count) = self.slots.following(index, most)?;
+        // SAFETY: As in `present`.
+        let first = unsafe { Frame::of_page(page) };
+
+        Some((first.physical(), count))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.taken() == self.count()
+    }
+
     fn taken(&self) -> usize {
         self.taken.load(Relaxed)
     }

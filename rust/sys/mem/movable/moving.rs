@@ -150,29 +150,7 @@ impl<P: Copy + Send + Unpin> Movable<P> {
         }
 
         for _ in 0..ROUNDS {
-            let mut ready = 0;
-
-            for index in 0..self.count {
-                if index % STEP == 0 {
-                    if sleep::is_killed() {
-                        return Err(MoveError::Failed(EINTR));
-                    }
-                    work::breathe();
-                }
-                let Some(old) = from.present(index) else {
-                    continue;
-                };
-
-                if let Some(to) = to {
-                    let new = to.page(index).map_err(MoveError::Failed)?;
-
-                    if !old.has_page() || !new.has_page() {
-                        return Err(MoveError::NoPage);
-                    }
-                }
-                ready += 1;
-            }
-
+            let ready = self.take(from, to)?;
             let mut state = self.state.lock();
 
             // ORDERING: pairs with `unpin`. Without pins and faults that take pages, their number
@@ -188,6 +166,36 @@ impl<P: Copy + Send + Unpin> Movable<P> {
             }
         }
         Err(MoveError::Busy)
+    }
+
+    /// Takes a new page for each old one, and says how many these are.
+    fn take(&self, from: &dyn PageSource, to: Option<&dyn PageSource>) -> Result<usize, MoveError> {
+        let mut ready = 0;
+
+        if from.is_complete() && to.is_none_or(|to| to.is_complete()) {
+            return Ok(self.count);
+        }
+        for index in 0..self.count {
+            if index % STEP == 0 {
+                if sleep::is_killed() {
+                    return Err(MoveError::Failed(EINTR));
+                }
+                work::breathe();
+            }
+            let Some(old) = from.present(index) else {
+                continue;
+            };
+
+            if let Some(to) = to {
+                let new = to.page(index).map_err(MoveError::Failed)?;
+
+                if !old.has_page() || !new.has_page() {
+                    return Err(MoveError::NoPage);
+                }
+            }
+            ready += 1;
+        }
+        Ok(ready)
     }
 
     /// Moves the next pages, or ends the move. False if that was the end.
