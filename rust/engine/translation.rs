@@ -74,8 +74,9 @@ pub enum Target {
 /// How many lines the cache has. A power of two.
 pub const LINES: usize = 256;
 
-/// So many lines are looked for one by one when their pages are invalidated.
-const FEW: u64 = 16;
+/// So many lines are looked for one by one when their pages are invalidated: those of a batch of the
+/// paging node.
+const FEW: u64 = 80;
 
 /// Bits of an address in the memory that a line is for: as much as one large page.
 const LINE_SHIFT: u32 = LARGE_PAGE_SHIFT;
