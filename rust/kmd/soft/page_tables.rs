@@ -18,6 +18,7 @@ use crate::{
             MAX_PAGE_TABLE_LEVELS, //
         },
         paging::{
+            Entries,
             PageEntry,
             PageSize,
             PageTableEntry,
@@ -117,15 +118,28 @@ pub fn update(profile: AdapterProfile, ids: &SegmentIds, update: &UpdatePageTabl
     let TableAddress::CpuVirtual(table) = update.table else {
         return;
     };
-
-    // CAST: 32 bits fit a usize.
-    for (index, entry) in (update.start as usize..).zip(update.entries.iter()) {
-        let bits = encode(ids, &entry).bits();
-
+    let write = |index, bits| {
         if is_short {
             write_short(table, index, bits);
         } else if let Some(word) = table.get(index) {
             platform::store_release(word, bits);
+        }
+    };
+    // CAST: 32 bits fit a usize.
+    let places = update.start as usize..;
+
+    match update.entries {
+        Entries::Each(entries) => {
+            for (index, entry) in places.zip(entries) {
+                write(index, encode(ids, entry).bits());
+            }
+        }
+        Entries::Repeat(entry, count) => {
+            let bits = encode(ids, &entry).bits();
+
+            for (index, _) in places.zip(0..count) {
+                write(index, bits);
+            }
         }
     }
 }
