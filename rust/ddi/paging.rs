@@ -391,6 +391,20 @@ pub enum PageTableEntry {
     Page(PageEntry),
 }
 
+impl PageTableEntry {
+    /// The entry for what is so many bytes further on in the same memory.
+    #[must_use]
+    pub fn further(self, bytes: u64) -> Self {
+        match self {
+            Self::Page(page) => Self::Page(PageEntry {
+                address: page.address.saturating_add(bytes),
+                ..page
+            }),
+            other => other,
+        }
+    }
+}
+
 /// A page, or a table of the next level below, of which only the place counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageEntry {

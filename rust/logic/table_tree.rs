@@ -214,8 +214,30 @@ pub struct Pages {
 pub enum Content<'a> {
     /// All the same.
     All(PageTableEntry),
-    /// By page.
-    Each(&'a mut dyn FnMut(u64) -> PageTableEntry),
+    /// By page: its entry, and for how many pages from there on the memory follows it.
+    Each(&'a mut dyn FnMut(u64) -> (PageTableEntry, u64)),
+}
+
+/// Sets entries, each of which stands for `step` pages, from the page `first` on. `entry` is as in
+/// [`Content::Each`].
+pub fn set_entries(
+    entries: &mut [PageTableEntry],
+    first: u64,
+    step: u64,
+    mut entry: impl FnMut(u64) -> (PageTableEntry, u64),
+) {
+    let (mut next, mut left) = (PageTableEntry::Invalid, 0u64);
+    let mut page = first;
+
+    for place in entries {
+        if left == 0 {
+            (next, left) = entry(page);
+        }
+        *place = next;
+        next = next.further(step.saturating_mul(PAGE));
+        left = left.saturating_sub(step);
+        page = page.saturating_add(step);
+    }
 }
 
 /// What an engine comes to on its way to a page.
@@ -718,13 +740,14 @@ impl TableTree {
                     Content::Each(entry) => {
                         // CAST: at most 64.
                         let count = (left as usize).min(MAX_ENTRIES);
+                        let each = each.get_mut(..count).unwrap_or_default();
 
-                        for (place, index) in each.iter_mut().take(count).zip(0u64..) {
-                            let number = page.saturating_add(index.saturating_mul(step));
+                        set_entries(each, page, step, |page| {
+                            let (entry, pages) = entry(page);
 
-                            *place = self.completed(entry(number));
-                        }
-                        Entries::Each(each.get(..count).unwrap_or_default())
+                            (self.completed(entry), pages)
+                        });
+                        Entries::Each(each)
                     }
                 };
                 let update = Update {

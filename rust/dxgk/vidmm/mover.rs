@@ -114,6 +114,9 @@ impl Mover {
     pub(super) fn clear(&self, local: &LocalPages, home: &dyn PageSource) -> Result {
         let count = local.count();
 
+        if home.is_complete() {
+            return Ok(());
+        }
         for first in (0..count).step_by(STEP) {
             self.clear_missing(local, home, first..first.saturating_add(STEP).min(count))?;
             work::breathe();

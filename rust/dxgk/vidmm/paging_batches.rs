@@ -171,19 +171,17 @@ impl PagingEngine {
             offset: at.saturating_mul(PAGE),
         };
         let entry_of = |(segment, pages): (u32, &dyn PageSource), read_only: bool, further: u64| {
-            // CAST: it was a usize.
-            let index = at.saturating_add(further) as usize;
+            let left = count.saturating_sub(further);
 
-            match pages.device_address(index) {
-                Some(address) if !is_broken => entry(segment, address, read_only),
-                _ => PageTableEntry::Invalid,
+            match device_run(pages, at.saturating_add(further), left) {
+                Some((address, pages)) if !is_broken => (entry(segment, address, read_only), pages),
+                _ => (PageTableEntry::Invalid, 1),
             }
         };
         let writes = |further| entry_of(to, false, further);
-        let reads = |further| {
-            from.map_or(PageTableEntry::Invalid, |from| {
-                entry_of(from, true, further)
-            })
+        let reads = |further| match from {
+            Some(from) => entry_of(from, true, further),
+            None => (PageTableEntry::Invalid, 1),
         };
         let window = |first, entry| Window {
             first,
@@ -339,22 +337,11 @@ impl PagingNode for PagingEngine {
         pages: Range<usize>,
     ) -> bool {
         let area = self.area();
-        let is_there = |at: u64| {
-            // CAST: it was a usize.
-            let index = at as usize;
-
-            from.1.device_address(index).is_some() && to.1.device_address(index).is_some()
-        };
         let (mut at, end) = bounds(&pages);
 
         while at < end {
             let most = Scratch::chunk(area, 2, end.saturating_sub(at));
-            let count = (0..most)
-                .take_while(|further| is_there(at.saturating_add(*further)))
-                .count();
-            // CAST: a usize fits 64 bits.
-            let count = count as u64;
-
+            let count = there(to.1, at, there(from.1, at, most));
             let what = What::Copy(allocation, from);
 
             if count != 0 && !self.run(self.worker.log.batch(), &what, area, (at, count), to) {
@@ -388,9 +375,11 @@ impl TableWriter for PagingEngine {
             // CAST: it was a usize.
             let table = tables.get(further as usize);
 
-            table.map_or(PageTableEntry::Invalid, |table| {
+            let entry = table.map_or(PageTableEntry::Invalid, |table| {
                 entry(table.segment, table.offset, false)
-            })
+            });
+
+            (entry, 1)
         };
         let windows = [Window {
             first,
@@ -430,6 +419,32 @@ impl TableWriter for PagingEngine {
         self.log_tables(Kind::VaFree, (id, number), first, tables);
         is_done
     }
+}
+
+/// As [`PageSource::device_run`].
+fn device_run(pages: &dyn PageSource, at: u64, most: u64) -> Option<(u64, u64)> {
+    // CAST: both were a usize.
+    let (address, count) = pages.device_run(at as usize, most as usize)?;
+
+    Some((address, count as u64))
+}
+
+/// How many pages are there from one on: at most `most`.
+fn there(pages: &dyn PageSource, at: u64, most: u64) -> u64 {
+    let mut count = 0u64;
+
+    if pages.is_complete() {
+        return most;
+    }
+    while count < most {
+        let left = most.saturating_sub(count);
+
+        match device_run(pages, at.saturating_add(count), left) {
+            Some((_, more)) => count = count.saturating_add(more),
+            None => break,
+        }
+    }
+    count
 }
 
 /// Pages, as numbers.

@@ -154,7 +154,7 @@ impl PagingEngine {
                 first: at.buffer,
                 count: 1,
                 shows: Shows::default(),
-                entry: &|_| paging_scratch::entry(SYSTEM_MEMORY, physical, false),
+                entry: &|_| (paging_scratch::entry(SYSTEM_MEMORY, physical, false), 1),
             }],
         );
 

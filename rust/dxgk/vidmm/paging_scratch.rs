@@ -34,8 +34,8 @@ pub(super) struct Window<'a> {
     pub(super) count: u64,
     /// What they show, for the log.
     pub(super) shows: Shows,
-    /// The entry of the one that is so many pages behind the first.
-    pub(super) entry: &'a dyn Fn(u64) -> PageTableEntry,
+    /// The entry of the one that is so many pages behind the first, as in [`Content::Each`].
+    pub(super) entry: &'a dyn Fn(u64) -> (PageTableEntry, u64),
 }
 
 impl AddressSpace {

@@ -44,7 +44,10 @@ use crate::{
             Operation,
             PAGING_PROCESS, //
         },
-        table_tree::Update, //
+        table_tree::{
+            set_entries,
+            Update, //
+        }, //
     },
     platform::store_release,
     sys::time::now_ns, //
@@ -160,15 +163,14 @@ impl Writer<'_> {
                 let count = window.count.saturating_sub(done).min(left);
                 // CAST: at most `MAX_ENTRIES`.
                 let count = count.min(MAX_ENTRIES as u64) as usize;
+                let entries = entries.get_mut(..count).unwrap_or_default();
 
-                for (place, further) in entries.iter_mut().take(count).zip(done..) {
-                    *place = (window.entry)(further);
-                }
+                set_entries(entries, done, 1, window.entry);
 
                 let update = Update {
                     page_size: PageSize::Kib4,
                     start,
-                    entries: Entries::Each(entries.get(..count).unwrap_or_default()),
+                    entries: Entries::Each(entries),
                     address: page.saturating_mul(PAGE),
                     initial: false,
                     evicted: false,

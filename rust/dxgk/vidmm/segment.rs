@@ -257,14 +257,24 @@ impl LocalPages {
 
     /// The place of a page in the segment, in pages.
     fn place(&self, index: usize) -> Option<usize> {
+        self.run(index).map(|(place, _)| place)
+    }
+
+    /// The same, and how many pages follow each other in the segment from there on.
+    fn run(&self, index: usize) -> Option<(usize, usize)> {
         if index >= self.count {
             return None;
         }
 
         let after = self.extents.partition_point(|extent| extent.first <= index);
         let extent = self.extents.get(after.checked_sub(1)?)?;
+        let end = self
+            .extents
+            .get(after)
+            .map_or(self.count, |next| next.first);
+        let place = extent.offset.checked_add(index - extent.first)?;
 
-        extent.offset.checked_add(index - extent.first)
+        Some((place, end.saturating_sub(index)))
     }
 
     /// The offset of a page in the segment, in bytes.
@@ -336,11 +346,19 @@ impl PageSource for LocalPages {
         self.segment.memory.present(self.place(index)?)
     }
 
-    fn device_address(&self, index: usize) -> Option<u64> {
-        self.offset(index)
+    fn device_run(&self, index: usize, most: usize) -> Option<(u64, usize)> {
+        let (place, count) = self.run(index)?;
+
+        // CAST: a usize fits 64 bits.
+        Some(((place * PAGE_SIZE) as u64, count.min(most)))
     }
 
-    /// All of them: they were cleared.
+    /// They were taken before anybody else had this.
+    fn is_complete(&self) -> bool {
+        true
+    }
+
+    /// All of them.
     fn taken(&self) -> usize {
         self.count
     }

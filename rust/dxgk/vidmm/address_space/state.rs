@@ -141,11 +141,12 @@ impl Shown<'_> {
             &pages,
             Content::Each(&mut |page| {
                 let further = page.saturating_sub(part.first);
-
-                placement.entry(&Mapping {
+                let entry = placement.entry(&Mapping {
                     offset: mapping.offset.saturating_add(further),
                     ..mapping
-                })
+                });
+
+                (entry, 1)
             }),
         );
     }
@@ -173,11 +174,12 @@ impl Shown<'_> {
             &pages,
             Content::Each(&mut |page| {
                 let further = page.saturating_sub(pages.first);
-
-                made.entry(&Mapping {
+                let entry = made.entry(&Mapping {
                     offset: mapping.offset.saturating_add(further),
                     ..*mapping
-                })
+                });
+
+                (entry, 1)
             }),
         );
     }

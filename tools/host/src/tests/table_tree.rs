@@ -29,7 +29,9 @@ use crate::{
     logic::{
         gpu_ranges::PAGE,
         page_levels::Levels,
-        table_tree::{Content, Key, Pages, Rules, Shows, TableTree, Tables, Update, Visit},
+        table_tree::{
+            set_entries, Content, Key, Pages, Rules, Shows, TableTree, Tables, Update, Visit,
+        },
     },
     physical::Frame,
     platform::Shared,
@@ -322,8 +324,11 @@ impl Scene {
                 driver_protection: 7,
                 shows: Shows::default(),
             };
-            let mut entry =
-                |at: u64| PageTableEntry::Page(page((frame + at - first) * PAGE, at % 2 == 0));
+            let mut entry = |at: u64| {
+                let entry = page((frame + at - first) * PAGE, at % 2 == 0);
+
+                (PageTableEntry::Page(entry), 1)
+            };
 
             self.tree
                 .write(&mut self.memory, &pages, Content::Each(&mut entry));
@@ -400,6 +405,65 @@ fn wishes() -> impl Iterator<Item = Wishes> {
 }
 
 /// MEM-52: the OS part gives the same orders whatever the tables look like.
+/// Memory is asked for once where it follows, and entries are as if each page had been asked for.
+#[test]
+fn entries_of_memory_that_follows_are_those_of_its_pages() {
+    // Where memory begins that follows, and what is there.
+    let starts = [
+        (0, Some(700)),
+        (3, None),
+        (4, Some(90)),
+        (20, Some(91)),
+        (52, Some(9)),
+    ];
+    let start = |at: u64| *starts.iter().rfind(|(first, _)| *first <= at).unwrap();
+    let entry = |at: u64| {
+        let (first, frame) = start(at);
+
+        frame.map_or(PageTableEntry::Invalid, |frame: u64| {
+            PageTableEntry::Page(page((frame + at - first) * PAGE, true))
+        })
+    };
+    let run = |at: u64| {
+        let next = starts.iter().map(|(first, _)| *first);
+        let end = next.into_iter().find(|first| *first > at).unwrap_or(100);
+
+        (entry(at), end - at)
+    };
+
+    for (first, step, count) in [
+        (0, 1, 64),
+        (2, 1, 1),
+        (3, 1, 18),
+        (4, 16, 4),
+        (0, 4, 16),
+        (7, 1, 0),
+    ] {
+        let mut entries = [PageTableEntry::Zero; 64];
+        let mut asked = 0;
+
+        set_entries(&mut entries[..count], first, step, |at| {
+            asked += 1;
+            run(at)
+        });
+        for (at, found) in (first..).step_by(step as usize).zip(&entries[..count]) {
+            assert_eq!(*found, entry(at), "{first} {step} {at}");
+        }
+        assert!(entries[count..]
+            .iter()
+            .all(|entry| *entry == PageTableEntry::Zero));
+
+        let begin = |at: u64| at == first || start(at).0 > at - step;
+        let pages = (first..).step_by(step as usize).take(count);
+
+        assert_eq!(
+            asked,
+            pages.filter(|at| begin(*at)).count(),
+            "{first} {step}"
+        );
+    }
+}
+
 #[test]
 fn mem_52_the_same_pages_in_every_format() {
     for format in [DOC2, Format::Uma] {

@@ -60,7 +60,7 @@ impl Mixed {
     /// Writes the entries of pages, which tables of 64-KiB pages can say if `fits`.
     fn write(&mut self, first: u64, end: u64, fits: bool) {
         let Scene { tree, memory, .. } = &mut self.scene;
-        let mut shown = |at: u64| entry(&self.model, at);
+        let mut shown = |at: u64| (entry(&self.model, at), 1);
 
         while let Some((from, to)) = tree.next_64kb(memory, first, end).filter(|_| !fits) {
             tree.split(memory, from);
