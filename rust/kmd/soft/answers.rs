@@ -248,7 +248,6 @@ impl Answers {
     /// In the middle of a slice: hangs until a reset, or the end of the thread, if that was asked
     /// for; or only takes longer. False if the slice does not go on.
     pub(super) fn in_slice(&self, wakeup: &Wakeup) -> bool {
-        let begin = platform::now_ns();
         let delay = platform::load_acquire(&self.delay_ns);
 
         if self.hangs_next.take() {
@@ -258,8 +257,12 @@ impl Answers {
             }
             self.hangs.set(false);
         }
-        while platform::now_ns().saturating_sub(begin) < delay && !wakeup.is_stopped() {
-            core::hint::spin_loop();
+        if delay != 0 {
+            let begin = platform::now_ns();
+
+            while platform::now_ns().saturating_sub(begin) < delay && !wakeup.is_stopped() {
+                core::hint::spin_loop();
+            }
         }
         !self.is_reset.is_set()
     }
