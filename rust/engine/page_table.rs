@@ -134,13 +134,33 @@ impl Entry {
         self.0 & LARGE_PAGES != 0
     }
 
-    /// The entry that leads to what follows, a page behind, and allows the same.
-    pub(super) const fn following(self) -> Self {
-        if self.is_zero() {
-            return self;
-        }
+    /// How many of some entries, from the first one on, lead to memory that follows and allow the
+    /// same.
+    pub(super) fn following(entries: &[Self]) -> usize {
+        let first = entries.first().copied().unwrap_or_default();
+
+        entries
+            .iter()
+            .zip(0..)
+            .take_while(|(entry, pages)| **entry == first.further(*pages))
+            .count()
+    }
+
+    /// The entry that leads to the page so many pages behind, and allows the same. What leads to no
+    /// memory stays as it is.
+    #[must_use]
+    pub const fn further(self, pages: u32) -> Self {
+        // CAST: to a wider type.
         // OVERFLOW: nothing is at the end of any place.
-        Self(self.0.wrapping_add(PAGE_SIZE))
+        Self(self.0.wrapping_add(self.step().wrapping_mul(pages as u64)))
+    }
+
+    /// How much more the entry of what follows in memory is.
+    const fn step(self) -> u64 {
+        match self.is_valid() && !self.is_zero() {
+            true => PAGE_SIZE,
+            false => 0,
+        }
     }
 
     /// Where it leads to.
@@ -200,7 +220,7 @@ impl Profile {
     }
 
     /// Which bit of an address is the lowest of its index at this level.
-    const fn shift(&self, level: u8) -> u32 {
+    pub(super) const fn shift(&self, level: u8) -> u32 {
         // CAST: to a wider type.
         // OVERFLOW: products of two bytes.
         PAGE_SHIFT + level as u32 * self.index_bits as u32

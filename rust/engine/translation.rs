@@ -15,8 +15,7 @@ use super::{
         Memory,
         Physical,
         LARGE_PAGE_SHIFT,
-        PAGE_SHIFT,
-        PAGE_SIZE, //
+        PAGE_SHIFT, //
     },
     page_table::{
         Entry,
@@ -74,8 +73,8 @@ pub enum Target {
 /// How many lines the cache has. A power of two.
 pub const LINES: usize = 256;
 
-/// So many lines are looked for one by one when their pages are invalidated: those of a batch of the
-/// paging node.
+/// So many lines are looked for one by one when their pages are invalidated: those of a batch of
+/// the paging node.
 const FEW: u64 = 80;
 
 /// Bits of an address in the memory that a line is for: as much as one large page.
@@ -115,10 +114,7 @@ impl Entries {
             Self::Small(all) => {
                 // CAST: the remainder is small.
                 let first = (at >> PAGE_SHIFT) as usize;
-                let rest = all.get(first..).unwrap_or_default();
-                let next = |entry: &Entry| Some(entry.following());
-                let follow = core::iter::successors(rest.first().copied(), next);
-                let pages = rest.iter().zip(follow).take_while(|(a, b)| *a == b).count();
+                let pages = Entry::following(all.get(first..).unwrap_or_default());
 
                 // CAST: a few.
                 // OVERFLOW: at most all of the line.
@@ -140,6 +136,28 @@ impl Entries {
                 }
             }
         }
+    }
+}
+
+/// How many tables of level 0 are remembered.
+const TABLES: usize = 4;
+
+/// A table of level 0 that a walk has come to.
+#[derive(Clone, Copy)]
+struct Table {
+    /// Which one.
+    number: u64,
+    process: u16,
+    root: Physical,
+    at: Physical,
+    /// It has pages of 64 KiB.
+    has_large: bool,
+}
+
+impl Table {
+    /// Whether it is the one with this number from a root.
+    fn is_of(&self, number: u64, root: &Root) -> bool {
+        self.number == number && self.process == root.process && self.root == root.table
     }
 }
 
@@ -230,6 +248,7 @@ fn allow(entry: Entry, shift: u32, va: u64, access: Access) -> Result<Target, Ca
 /// The translations that an engine remembers.
 pub struct Tlb {
     lines: Places<Line, LINES>,
+    tables: [Option<Table>; TABLES],
     profile: Profile,
 }
 
@@ -238,6 +257,7 @@ impl Tlb {
     pub fn new(profile: Profile) -> Option<Self> {
         Some(Self {
             lines: places()?,
+            tables: [None; TABLES],
             profile,
         })
     }
@@ -276,11 +296,28 @@ impl Tlb {
         bytes: u32,
         access: Access,
     ) -> Result<(Target, u32), PageFault> {
-        let target = self.translate(memory, root, va, access)?;
-        // It is remembered. CAST: at most the size of a page.
-        let in_page = (PAGE_SIZE - va % PAGE_SIZE) as u32;
-        let run = self.line(root, va);
-        let run = run.map_or(in_page, |entries| entries.run(va));
+        let fault = |(level, cause)| PageFault {
+            va,
+            write: access.write,
+            level,
+            cause,
+        };
+        let known = |tlb: &Self| {
+            let entries = tlb.line(root, va)?;
+            let (entry, shift) = entries.get(va)?;
+
+            Some((entry, shift, entries.run(va)))
+        };
+        let (entry, shift, run) = match known(self) {
+            Some(known) => known,
+            None => {
+                let _found = self.learn(memory, root, va).map_err(fault)?;
+
+                // It is known now.
+                known(self).ok_or_else(|| fault((0, Cause::Invalid)))?
+            }
+        };
+        let target = allow(entry, shift, va, access).map_err(|cause| fault((0, cause)))?;
 
         Ok((target, bytes.min(run)))
     }
@@ -307,7 +344,10 @@ impl Tlb {
         va: u64,
     ) -> Result<(Entry, u32), (u8, Cause)> {
         let number = va >> LINE_SHIFT;
-        let mut entries = walk(&self.profile, memory, root, va)?;
+        let mut entries = match self.table(memory, root, va)? {
+            Some(table) => read(&self.profile, memory, &table, va).ok_or((0, Cause::NoMemory))?,
+            None => Entries::Small([Entry::ZERO; PAGES]),
+        };
         let found = entries.get(va).ok_or((0, Cause::Invalid))?;
 
         if let Some(place) = self.lines.get_mut(place(number, root.process)) {
@@ -324,6 +364,32 @@ impl Tlb {
         Ok(found)
     }
 
+    /// The table of level 0 of an address, if it is remembered, or that the tables above lead to;
+    /// `None` if they say that there are zero pages. On failure, the level that the walk came to
+    /// and why it ended there.
+    fn table(
+        &mut self,
+        memory: &impl Memory,
+        root: &Root,
+        va: u64,
+    ) -> Result<Option<Table>, (u8, Cause)> {
+        let number = va >> self.profile.shift(1);
+        // CAST: the remainder is small.
+        let place = number as usize % TABLES;
+        let known = self.tables.get(place).copied().flatten();
+
+        if let Some(known) = known.filter(|known| known.is_of(number, root)) {
+            return Ok(Some(known));
+        }
+
+        let found = walk(&self.profile, memory, root, va)?;
+
+        if let (Some(place), Some(found)) = (self.tables.get_mut(place), found) {
+            *place = Some(found);
+        }
+        Ok(found)
+    }
+
     /// Forgets the translations of some pages.
     ///
     /// # Arguments
@@ -336,6 +402,10 @@ impl Tlb {
         let last = last | !(u64::MAX << PAGE_SHIFT);
         let forget = |line: &mut Line| line.is_in(scope) && line.forget(first, last);
         let numbers = first >> LINE_SHIFT..=last >> LINE_SHIFT;
+
+        // A table may have been taken out.
+        self.tables = [None; TABLES];
+
         let count = numbers.end().saturating_sub(*numbers.start());
 
         // A few lines of one process can be in a few places only.
@@ -353,51 +423,57 @@ impl Tlb {
     }
 }
 
-/// Goes through the tables. What they say of the line of an address, in which the address need not
-/// be valid. On failure, the level that it came to and why it ended there.
+/// Goes through the tables to that of level 0; `None` if they say that there are zero pages. On
+/// failure, the level that it came to and why it ended there.
 fn walk(
     profile: &Profile,
     memory: &impl Memory,
     root: &Root,
     va: u64,
-) -> Result<Entries, (u8, Cause)> {
+) -> Result<Option<Table>, (u8, Cause)> {
     let top = profile.levels.saturating_sub(1);
 
     if !profile.has_address(va) || profile.index(va, top) >= root.entries {
         return Err((top, Cause::Range));
     }
 
-    let mut table = root.table;
-    let mut has_large = false;
+    let mut table = Table {
+        number: va >> profile.shift(1),
+        process: root.process,
+        root: root.table,
+        at: root.table,
+        has_large: false,
+    };
 
     for level in (1..profile.levels).rev() {
-        let at = profile.entry_at(table, profile.index(va, level));
+        let at = profile.entry_at(table.at, profile.index(va, level));
         let entry = profile.load(memory, at).ok_or((level, Cause::NoMemory))?;
 
         if !entry.is_valid() {
             return Err((level, Cause::Invalid));
         }
         if entry.is_zero() {
-            return Ok(Entries::Small([entry; PAGES]));
+            return Ok(None);
         }
-        table = entry.target();
-        has_large = level == 1 && entry.leads_to_large_pages();
+        table.at = entry.target();
+        table.has_large = level == 1 && entry.leads_to_large_pages();
+    }
+    Ok(Some(table))
+}
+
+/// Reads the entries of the line of an address, which need not be valid; `None` if there is no
+/// memory.
+fn read(profile: &Profile, memory: &impl Memory, table: &Table, va: u64) -> Option<Entries> {
+    if table.has_large {
+        let at = profile.entry_at(table.at, profile.large_index(va));
+
+        return profile.load(memory, at).map(Entries::Large);
     }
 
-    let read = || {
-        if has_large {
-            let at = profile.entry_at(table, profile.large_index(va));
+    // The first page of the line.
+    let first = profile.index(va & (u64::MAX << LINE_SHIFT), 0);
 
-            return profile.load(memory, at).map(Entries::Large);
-        }
-
-        // The first page of the line.
-        let first = profile.index(va & (u64::MAX << LINE_SHIFT), 0);
-
-        profile
-            .load_all(memory, profile.entry_at(table, first))
-            .map(Entries::Small)
-    };
-
-    read().ok_or((0, Cause::NoMemory))
+    profile
+        .load_all(memory, profile.entry_at(table.at, first))
+        .map(Entries::Small)
 }

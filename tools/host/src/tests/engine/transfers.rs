@@ -525,6 +525,45 @@ fn gpu_66_entries_of_neighbours_are_read_together() {
     assert_eq!(all.find(LINE), Ok(Target::Memory(all.new[0])));
 }
 
+/// The table of a line is remembered for the next lines, until something is invalidated.
+#[test]
+fn gpu_66_a_table_is_remembered_until_something_is_invalidated() {
+    for scope in [
+        Scope::All,
+        Scope::Process(PROCESS),
+        Scope::Process(PROCESS + 1),
+    ] {
+        let mut all = Neighbours::new();
+        let profile = Profile::VRAM4;
+        let table = all.machine.new_page();
+        let mut above = all.machine.root.table;
+
+        for line in 0..3 {
+            let at = BASE + line * LARGE;
+
+            all.map(line * LINE, all.old[line as usize]);
+            all.machine.set_entry(
+                profile.entry_at(table, profile.index(at, 0)),
+                Entry::to(all.new[line as usize]).writable(),
+            );
+        }
+        for level in [3, 2] {
+            let entry = profile.entry_at(above, profile.index(BASE, level));
+
+            above = Entry::from_bits(all.machine.ram.word(entry).unwrap()).target();
+        }
+        assert_eq!(all.find(0), Ok(Target::Memory(all.old[0])));
+        all.machine.set_entry(
+            profile.entry_at(above, profile.index(BASE, 1)),
+            Entry::to(table),
+        );
+        assert_eq!(all.find(LINE), Ok(Target::Memory(all.old[1])));
+        // Any page.
+        all.tlb.invalidate(scope, TARGET, TARGET);
+        assert_eq!(all.find(2 * LINE), Ok(Target::Memory(all.new[2])));
+    }
+}
+
 /// What becomes valid is found without an invalidation. Its neighbours stay what they were.
 #[test]
 fn gpu_66_a_new_entry_does_not_hide_a_missing_invalidation() {
