@@ -353,6 +353,9 @@ pub enum Entries<'a> {
     Each(&'a [PageTableEntry]),
     /// `Repeat`: so many times the same one, at most as many as the table has.
     Repeat(PageTableEntry, u32),
+    /// So many pages of 4 KiB that follow each other in the same memory, by the entry of the first
+    /// one: at most as many as the table has.
+    Following(PageTableEntry, u32),
 }
 
 impl<'a> Entries<'a> {
@@ -361,7 +364,7 @@ impl<'a> Entries<'a> {
         match self {
             Self::Each(entries) => entries.len(),
             // CAST: 32 bits fit a usize.
-            Self::Repeat(_, count) => *count as usize,
+            Self::Repeat(_, count) | Self::Following(_, count) => *count as usize,
         }
     }
 
@@ -370,6 +373,12 @@ impl<'a> Entries<'a> {
         match self {
             Self::Each(entries) => entries.get(index).copied(),
             Self::Repeat(entry, _) => (index < self.count()).then_some(*entry),
+            Self::Following(entry, _) => {
+                // CAST: a usize fits 64 bits.
+                let bytes = (index as u64).saturating_mul(PageSize::Kib4.bytes());
+
+                (index < self.count()).then_some(entry.further(bytes))
+            }
         }
     }
 

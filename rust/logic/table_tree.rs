@@ -218,6 +218,34 @@ pub enum Content<'a> {
     Each(&'a mut dyn FnMut(u64) -> (PageTableEntry, u64)),
 }
 
+/// The next entries of so many that a table is to have from a page on: those of memory that
+/// follows, or a list of them, for which there is room in `each`. `entry` is as in
+/// [`Content::Each`].
+pub fn entries_of(
+    each: &mut [PageTableEntry; MAX_ENTRIES],
+    (first, left): (u64, u32),
+    size: PageSize,
+    mut entry: impl FnMut(u64) -> (PageTableEntry, u64),
+) -> Entries<'_> {
+    // CAST: 32 bits fit a usize.
+    let count = (left as usize).min(MAX_ENTRIES);
+
+    if size == PageSize::Kib4 {
+        let (entry, pages) = entry(first);
+
+        // A list would be no longer.
+        if pages >= count as u64 && count > 1 {
+            // CAST: at most `left`.
+            return Entries::Following(entry, pages.min(left.into()) as u32);
+        }
+    }
+
+    let each = each.get_mut(..count).unwrap_or_default();
+
+    set_entries(each, first, size.pages(), entry);
+    Entries::Each(each)
+}
+
 /// Sets entries, each of which stands for `step` pages, from the page `first` on. `entry` is as in
 /// [`Content::Each`].
 pub fn set_entries(
@@ -226,17 +254,19 @@ pub fn set_entries(
     step: u64,
     mut entry: impl FnMut(u64) -> (PageTableEntry, u64),
 ) {
-    let (mut next, mut left) = (PageTableEntry::Invalid, 0u64);
+    let mut places = entries.iter_mut();
     let mut page = first;
 
-    for place in entries {
-        if left == 0 {
-            (next, left) = entry(page);
+    while places.len() != 0 {
+        let (mut next, pages) = entry(page);
+        // CAST: 64 bits fit a usize.
+        let count = pages.div_ceil(step).clamp(1, places.len() as u64);
+
+        for place in places.by_ref().take(count as usize) {
+            *place = next;
+            next = next.further(step.saturating_mul(PAGE));
         }
-        *place = next;
-        next = next.further(step.saturating_mul(PAGE));
-        left = left.saturating_sub(step);
-        page = page.saturating_add(step);
+        page = page.saturating_add(count.saturating_mul(step));
     }
 }
 
@@ -737,18 +767,11 @@ impl TableTree {
                 let mut each = [PageTableEntry::Invalid; MAX_ENTRIES];
                 let entries = match &mut content {
                     Content::All(entry) => Entries::Repeat(self.completed(*entry), left),
-                    Content::Each(entry) => {
-                        // CAST: at most 64.
-                        let count = (left as usize).min(MAX_ENTRIES);
-                        let each = each.get_mut(..count).unwrap_or_default();
+                    Content::Each(entry) => entries_of(&mut each, (page, left), size, |page| {
+                        let (entry, pages) = entry(page);
 
-                        set_entries(each, page, step, |page| {
-                            let (entry, pages) = entry(page);
-
-                            (self.completed(entry), pages)
-                        });
-                        Entries::Each(each)
-                    }
+                        (self.completed(entry), pages)
+                    }),
                 };
                 let update = Update {
                     page_size: size,

@@ -27,7 +27,6 @@ use crate::{
         },
         paging::{
             Built,
-            Entries,
             PageSize,
             PageTableEntry,
             PagingBuffer,
@@ -45,7 +44,7 @@ use crate::{
             PAGING_PROCESS, //
         },
         table_tree::{
-            set_entries,
+            entries_of,
             Update, //
         }, //
     },
@@ -159,18 +158,14 @@ impl Writer<'_> {
                 let (table, start) = engine.scratch_table(page);
                 // CAST: at most as many as a table has.
                 let left = u64::from(engine.table_entries().saturating_sub(start));
-                let mut entries = [PageTableEntry::Invalid; MAX_ENTRIES];
-                let count = window.count.saturating_sub(done).min(left);
-                // CAST: at most `MAX_ENTRIES`.
-                let count = count.min(MAX_ENTRIES as u64) as usize;
-                let entries = entries.get_mut(..count).unwrap_or_default();
-
-                set_entries(entries, done, 1, window.entry);
-
+                let mut each = [PageTableEntry::Invalid; MAX_ENTRIES];
+                // CAST: at most as many as a table has.
+                let count = window.count.saturating_sub(done).min(left) as u32;
+                let entries = entries_of(&mut each, (done, count), PageSize::Kib4, window.entry);
                 let update = Update {
                     page_size: PageSize::Kib4,
                     start,
-                    entries: Entries::Each(entries),
+                    entries,
                     address: page.saturating_mul(PAGE),
                     initial: false,
                     evicted: false,
@@ -180,7 +175,7 @@ impl Writer<'_> {
 
                 self.write_table(&engine.process.kmd, 0, table, &update, PAGING_PROCESS)?;
                 // CAST: a usize fits 64 bits.
-                done = done.saturating_add(count as u64);
+                done = done.saturating_add(entries.count() as u64);
             }
         }
         self.flush(

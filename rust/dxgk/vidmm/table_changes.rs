@@ -72,6 +72,8 @@ enum Written {
     Each(usize, usize),
     /// So many times the same.
     Repeat(PageTableEntry, u32),
+    /// So many pages that follow each other.
+    Following(PageTableEntry, u32),
 }
 
 /// An update that is kept.
@@ -113,6 +115,7 @@ impl TableChanges {
         let room = ENTRIES.min(self.entries.capacity());
         let written = match update.entries {
             Entries::Repeat(entry, count) => Written::Repeat(entry, count),
+            Entries::Following(entry, count) => Written::Following(entry, count),
             Entries::Each(entries) => {
                 let first = self.entries.len();
 
@@ -178,6 +181,7 @@ impl TableChanges {
             start: kept.start,
             entries: match kept.written {
                 Written::Repeat(entry, count) => Entries::Repeat(entry, count),
+                Written::Following(entry, count) => Entries::Following(entry, count),
                 Written::Each(first, count) => Entries::Each(
                     self.entries
                         .get(first..first.saturating_add(count))

@@ -81,8 +81,10 @@ pub struct Operation {
 
 /// Whether entries are pages of one segment that follow each other.
 fn is_range(entries: Entries<'_>) -> bool {
-    let Entries::Each(entries) = entries else {
-        return false;
+    let entries = match entries {
+        Entries::Each(entries) => entries,
+        Entries::Following(first, _) => return matches!(first, PageTableEntry::Page(_)),
+        Entries::Repeat(..) => return false,
     };
     let follows = |pair: &[PageTableEntry]| match pair {
         [PageTableEntry::Page(one), PageTableEntry::Page(next)] => {

@@ -141,6 +141,13 @@ pub fn update(profile: AdapterProfile, ids: &SegmentIds, update: &UpdatePageTabl
                 write(index, bits);
             }
         }
+        Entries::Following(entry, count) => {
+            let first = encode(ids, &entry);
+
+            for (index, page) in places.zip(0..count) {
+                write(index, first.further(page).bits());
+            }
+        }
     }
 }
 

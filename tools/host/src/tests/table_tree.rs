@@ -12,7 +12,10 @@ use crate::{
         caps::{AdapterQuery, DriverCaps, Luid, StartInfo},
         class::{DeviceInterrupt, Passive},
         object::{Context, Device, Process, Suspension, Suspensions},
-        paging::{is_removed, PageEntry, PageSize, PageTableEntry, RootPageTable, TableAddress},
+        paging::{
+            is_removed, Entries, PageEntry, PageSize, PageTableEntry, RootPageTable, TableAddress,
+            MAX_ENTRIES,
+        },
         port::Port,
         queue::{Fault, QueueCallbacks},
         reserve::NoAddresses,
@@ -30,7 +33,8 @@ use crate::{
         gpu_ranges::PAGE,
         page_levels::Levels,
         table_tree::{
-            set_entries, Content, Key, Pages, Rules, Shows, TableTree, Tables, Update, Visit,
+            entries_of, set_entries, Content, Key, Pages, Rules, Shows, TableTree, Tables, Update,
+            Visit,
         },
     },
     physical::Frame,
@@ -461,6 +465,37 @@ fn entries_of_memory_that_follows_are_those_of_its_pages() {
             pages.filter(|at| begin(*at)).count(),
             "{first} {step}"
         );
+    }
+}
+
+/// Memory that follows for as long as a list would be is said by its first page.
+#[test]
+fn entries_are_a_list_only_where_memory_does_not_follow() {
+    let first = PageTableEntry::Page(page(5 * PAGE, true));
+    let mut each = [PageTableEntry::Invalid; MAX_ENTRIES];
+
+    for (left, pages, expected) in [(300, 300, 300), (300, 64, 64), (30, 100, 30), (2, 2, 2)] {
+        let entries = entries_of(&mut each, (7, left), PageSize::Kib4, |at| {
+            assert_eq!(at, 7);
+            (first, pages)
+        });
+
+        assert!(matches!(entries, Entries::Following(entry, _) if entry == first));
+        assert_eq!(entries.count(), expected);
+        for (page, entry) in (0..).zip(entries.iter()) {
+            assert_eq!(entry, first.further(page * PAGE));
+        }
+    }
+    for (left, pages, size, expected) in [
+        (300, 63, PageSize::Kib4, 64),
+        (30, 29, PageSize::Kib4, 30),
+        (1, 1, PageSize::Kib4, 1),
+        // Pages of 64 KiB are listed.
+        (4, 64, PageSize::Kib64, 4),
+    ] {
+        let entries = entries_of(&mut each, (7, left), size, |_| (first, pages));
+
+        assert!(matches!(entries, Entries::Each(list) if list.len() == expected));
     }
 }
 

@@ -85,16 +85,21 @@ proptest! {
         is_short in any::<bool>(),
         start in 0..300_u32,
         each in entries(),
-        repeats in any::<bool>(),
+        form in 0..3,
         room in PACKET..60,
     ) {
         let profile = if is_short { AdapterProfile::Doc2 } else { AdapterProfile::Vram4 };
         let ids = SegmentIds::new(true);
-        let entries = match repeats {
-            true => Entries::Repeat(each[0], each.len() as u32),
-            false => Entries::Each(&each),
+        let (first, count) = (each[0], each.len() as u32);
+        let (entries, listed): (_, Vec<PageTableEntry>) = match form {
+            0 => (Entries::Repeat(first, count), vec![first; each.len()]),
+            1 => (
+                Entries::Following(first, count),
+                (0..count).map(|page| first.further(u64::from(page) * 0x1000)).collect(),
+            ),
+            _ => (Entries::Each(&each), each.clone()),
         };
-        let update = |table| UpdatePageTable {
+        let update = |table, entries| UpdatePageTable {
             process: ProcessCookie(1),
             level: 0,
             table,
@@ -108,11 +113,20 @@ proptest! {
         };
 
         // Bytes that nobody may touch are not 0.
-        let expected = Frame::new();
-        for word in expected.words() {
-            crate::platform::store_release(word, u64::MAX);
+        let (expected, by_list) = (Frame::new(), Frame::new());
+
+        for (frame, entries) in [(&expected, entries), (&by_list, Entries::Each(&listed))] {
+            for word in frame.words() {
+                crate::platform::store_release(word, u64::MAX);
+            }
+
+            let table = TableAddress::CpuVirtual(frame.words());
+
+            page_tables::update(profile, &ids, &update(table, entries));
         }
-        page_tables::update(profile, &ids, &update(TableAddress::CpuVirtual(expected.words())));
+        for (word, expected) in by_list.words().iter().zip(expected.words()) {
+            prop_assert_eq!(load_acquire(word), load_acquire(expected));
+        }
 
         let mut table = vec![u32::MAX; 1024];
         let mut buffer = PagingBuffer::new();
@@ -120,7 +134,12 @@ proptest! {
         loop {
             buffer.begin(room);
             let built =
-                table_writes::build(profile, &ids, &update(TableAddress::GpuVirtual(TABLE)), &mut buffer);
+                table_writes::build(
+                    profile,
+                    &ids,
+                    &update(TableAddress::GpuVirtual(TABLE), entries),
+                    &mut buffer,
+                );
             prop_assert!(!buffer.written().is_empty());
             execute(buffer.written(), &mut table);
             if built == Built::All {
