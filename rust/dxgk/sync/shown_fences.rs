@@ -9,6 +9,10 @@
 //! the fences that began with a right to signal, and once for those that began without. A
 //! cross-adapter fence may be opened as a native fence and as a monitored fence: its page is shown
 //! once for each.
+//!
+//! A page goes with its last fence, except a common one of monitored fences: the last of those that
+//! lost its fences *rests*. It stays shown, as it stays mapped in its process (see `fence_storage.rs`),
+//! so that a process whose only fence comes and goes changes no page tables.
 
 use super::fence::Fence;
 use crate::{
@@ -211,14 +215,12 @@ pub(super) struct Entered {
 
 /// A fence has one opening less.
 pub(super) struct Left {
-    shown: ShownPage,
-    monitored: Option<ShownPage>,
-    /// It was the last one of the page that let engines store.
-    was_writable: bool,
     /// The fence, if it was the last one of that.
     gone: Option<ShownFence>,
-    /// The page, if it has no fence any more.
+    /// A page that is not shown any more.
     node: Option<Node>,
+    /// The page, if it was the last one there that let engines store.
+    quiet: Option<ShownPage>,
 }
 
 impl Left {
@@ -227,28 +229,24 @@ impl Left {
         self.gone.is_some()
     }
 
-    /// Tells the address space, if that was the last one of the page, or the last one that lets
-    /// engines store. The result is to be dropped.
+    /// Tells the address space what it does not show any more, and where engines do not store any
+    /// more. The result is to be dropped.
     ///
     /// Context: may sleep, no locks held.
+    #[inline(always)]
     pub(super) fn finish(self, space: &AddressSpace) -> impl Sized {
-        let Self {
-            shown,
-            monitored,
-            was_writable,
-            gone,
-            node,
-        } = self;
+        if let Some(node) = self.node {
+            let (_, page) = node.to_key_value();
 
-        if node.is_some() {
-            space.hide_page(shown);
-            if let Some(monitored) = monitored {
+            space.hide_page(page.shown);
+            if let Some(monitored) = page.monitored {
                 space.hide_page(monitored);
             }
-        } else if was_writable {
-            space.forbid_stores(shown);
         }
-        (gone, node)
+        if let Some(quiet) = self.quiet {
+            space.forbid_stores(quiet);
+        }
+        self.gone
     }
 }
 
@@ -261,6 +259,8 @@ pub(super) struct Pages {
     idle: Tree,
     /// Those with fences that somebody may wait for.
     waited: Tree,
+    /// The page of `idle` that rests.
+    resting: Option<Key>,
     /// Where the worker goes on, if it looks at them now: a page, and a slot.
     at: Option<(Key, u32)>,
     /// It has to begin again, because something was stored since it began.
@@ -289,6 +289,7 @@ impl Pages {
         Self {
             idle: RBTree::new(),
             waited: RBTree::new(),
+            resting: None,
             at: None,
             again: false,
         }
@@ -336,17 +337,24 @@ impl Pages {
             fence: fence.clone(),
             opens: 0,
         });
+        let has_rested = page.taken == 0;
 
         // OVERFLOW: each is a handle of the process.
         shown.opens += 1;
         page.taken += u32::from(is_new);
         page.writers += u32::from(sight.stores);
-        Ok(Entered {
+
+        let entered = Entered {
             shown: page.shown,
             monitored: page.monitored,
             tell: sight.stores && !page.is_writable,
             is_new,
-        })
+        };
+
+        if has_rested {
+            self.resting = None;
+        }
+        Ok(entered)
     }
 
     /// The address space was told that engines may store to the page of a fence, for an opening
@@ -372,34 +380,38 @@ impl Pages {
             _ => None,
         };
 
+        page.taken -= u32::from(gone.is_some());
         page.writers -= u32::from(sight.stores);
 
-        let was_writable = page.writers == 0 && core::mem::take(&mut page.is_writable);
+        let is_empty = page.taken == 0;
+        let is_quiet = !is_empty && page.writers == 0 && core::mem::take(&mut page.is_writable);
+        let quiet = is_quiet.then_some(page.shown);
+        let was_waited = page.waited & bit_of(fence) != 0;
 
-        if gone.is_none() && !was_writable {
+        if gone.is_none() && quiet.is_none() {
             return None;
         }
+        if gone.is_some() && was_waited {
+            self.set_mark(key, fence, false);
+        }
 
-        let mut left = Left {
-            shown: page.shown,
-            monitored: page.monitored,
-            was_writable,
-            gone,
-            node: None,
+        let node = match is_empty {
+            true => self.end(key, fence.storage().is_common() && !sight.is_native),
+            false => None,
         };
 
-        if left.gone.is_some() {
-            page.taken -= 1;
-            if page.taken == 0 {
-                left.node = match self.idle.remove_node(&key) {
-                    None => self.waited.remove_node(&key),
-                    found => found,
-                };
-            } else if page.waited & bit_of(fence) != 0 {
-                self.set_mark(key, fence, false);
-            }
-        }
-        Some(left)
+        Some(Left { gone, node, quiet })
+    }
+
+    /// A page has no fence any more, and no mark: it rests if it `may_rest`. The page that is not
+    /// shown any more.
+    fn end(&mut self, key: Key, may_rest: bool) -> Option<Node> {
+        let gone = match may_rest {
+            true => self.resting.replace(key)?,
+            false => key,
+        };
+
+        self.idle.remove_node(&gone)
     }
 
     /// Somebody may wait for a fence, or nobody does: the worker looks at it, or does not.

@@ -3,8 +3,9 @@
 //! Pages of fence values in a GPU address space (FEN-1, FEN-12).
 //!
 //! They are at an end of the address space, where clients map nothing. A page is taken out with
-//! the last fence in it: then nobody stores to it before it is used for something else. Engines may
-//! store to it as long as somebody says so (FEN-133).
+//! the last fence in it, or stays for the next fences of the same process: so nobody stores to it
+//! when it is used for something else. Engines may store to it as long as somebody says so
+//! (FEN-133).
 //!
 //! Engines look at page tables for contexts only. So the entries are written when the process has
 //! its first context, with the tables, and from then on at once. The addresses are there before.
