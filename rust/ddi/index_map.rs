@@ -326,8 +326,16 @@ impl<T> IndexMap<T> {
 
     /// Takes the value at an index out.
     pub fn take(&mut self, index: u32) -> Option<Removed<T>> {
+        self.take_if(index, |_| true)
+    }
+
+    /// The same if `accept` agrees with the value.
+    #[inline(always)]
+    pub fn take_if(&mut self, index: u32, accept: impl FnOnce(&T) -> bool) -> Option<Removed<T>> {
         let (used, slots) = self.leaf_mut(index)?;
-        let value = slots.get_mut(slot_of(index))?.take()?;
+        let value = slots
+            .get_mut(slot_of(index))?
+            .take_if(|value| accept(value))?;
 
         *used = used.saturating_sub(1);
 

@@ -235,7 +235,17 @@ impl State {
 
     /// Takes the entry at `index` out.
     fn take(&mut self, index: u32) -> Option<Removed<Entry>> {
-        let removed = self.entries.take(index)?;
+        self.take_if(index, |_| true)
+    }
+
+    /// The same if `accept` agrees with the entry.
+    #[inline(always)]
+    fn take_if(
+        &mut self,
+        index: u32,
+        accept: impl FnOnce(&Entry) -> bool,
+    ) -> Option<Removed<Entry>> {
+        let removed = self.entries.take_if(index, accept)?;
 
         handle_tree::detach(&mut self.entries, removed.value.links());
         self.count -= 1;
@@ -457,24 +467,24 @@ impl HandleTable {
         accept: impl FnOnce(&HandleTarget) -> bool,
     ) -> DxgResult {
         let index = handle::local_index(local).ok_or(Status::INVALID_PARAMETER)?;
+        let mut has_children = false;
         let mut state = self.state.lock();
-        let entry = state
-            .entries
-            .get_mut(index)
-            .filter(|entry| entry.is_published() && accept(&entry.item))
-            .ok_or(Status::INVALID_PARAMETER)?;
+        let removed = state.take_if(index, |entry| {
+            let is_accepted = entry.is_published() && accept(&entry.item);
 
-        if entry.links().last_child().is_some() {
-            entry.links_mut().mark_ending();
+            has_children = is_accepted && entry.links().last_child().is_some();
+            is_accepted && !has_children
+        });
+
+        if has_children {
+            if let Some(entry) = state.entries.get_mut(index) {
+                entry.links_mut().mark_ending();
+            }
             self.tear_down(state, index);
             return Ok(());
         }
-
-        let removed = state.take(index);
-
         drop(state);
-        drop(removed);
-        Ok(())
+        removed.map(drop).ok_or(Status::INVALID_PARAMETER.into())
     }
 
     /// Takes the entry at `index`, which is marked, and all below it out. The lock is held for one
