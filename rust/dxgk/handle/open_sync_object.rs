@@ -200,6 +200,7 @@ impl OpenSyncObject {
 
     /// Shows the value, if it is a fence, in the process and to the GPU of the device. If it is
     /// native there, the KMD opens it (FEN-117, FEN-121).
+    #[inline(always)]
     fn see(&mut self, mut private_data: Option<&mut PrivateData>) -> DxgResult<FenceAddresses> {
         let Self {
             strong,

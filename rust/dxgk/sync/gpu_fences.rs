@@ -149,14 +149,21 @@ impl GpuFences {
                 Ok(is_waited) if is_waited => self.wait_if_looked_for(fence),
                 Ok(_) => {}
                 Err(error) => {
-                    let left = self.state.lock().leave(fence, sight);
-
-                    drop(left.map(|left| left.finish(space)));
+                    self.undo(space, fence, sight);
                     return Err(error.into());
                 }
             }
         }
         Ok((shown, monitored))
+    }
+
+    /// An opening was entered that there will not be.
+    #[cold]
+    #[inline(never)]
+    fn undo(&self, space: &AddressSpace, fence: &Fence, sight: Sight) {
+        let left = self.state.lock().leave(fence, sight);
+
+        drop(left.map(|left| left.finish(space)));
     }
 
     /// Tells the address space that engines may store, for an opening. When this returns they may:

@@ -367,6 +367,7 @@ impl Pages {
     }
 
     /// One opening less; `None` if nothing else is left to do.
+    #[inline(always)]
     pub(super) fn leave(&mut self, fence: &Fence, sight: Sight) -> Option<Left> {
         let key = Self::key(fence, sight);
         let page = self.get(key)?;
@@ -405,6 +406,7 @@ impl Pages {
 
     /// A page has no fence any more, and no mark: it rests if it `may_rest`. The page that is not
     /// shown any more.
+    #[inline(never)]
     fn end(&mut self, key: Key, may_rest: bool) -> Option<Node> {
         let gone = match may_rest {
             true => self.resting.replace(key)?,
