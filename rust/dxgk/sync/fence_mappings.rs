@@ -35,7 +35,11 @@ use kernel::{
     alloc::AllocError,
     new_mutex,
     prelude::*,
-    rbtree::RBTree,
+    rbtree::{
+        RBTree,
+        RBTreeNode,
+        RBTreeNodeReservation, //
+    },
     sync::{
         Arc,
         Mutex, //
@@ -61,15 +65,48 @@ struct SharedFence {
     opens: u32,
 }
 
+/// A node of the tree of shared fences, without contents.
+type SpareNode = RBTreeNodeReservation<u64, SharedFence>;
+
 /// What shows shared fences.
 struct Shared {
     /// By object id.
     fences: RBTree<u64, SharedFence>,
+    /// A node for the next one, so that fences that come and go one after the other take no memory.
+    spare: Option<SpareNode>,
     list: KVVec<Window<ValueWindow>>,
     windows: Windows,
 }
 
 impl Shared {
+    /// One more open handle of a fence that is shown: where.
+    fn open_again(&mut self, id: u64) -> Option<usize> {
+        let fence = self.fences.get_mut(&id)?;
+
+        // OVERFLOW: bounded by the handles of the process.
+        fence.opens += 1;
+        Some(fence.shown.addr())
+    }
+
+    /// One open handle of a fence less. After the last one, where it is shown, and a node that
+    /// nobody needs, to be dropped without the lock.
+    fn close(&mut self, id: u64) -> Option<(Shown, Option<SpareNode>)> {
+        let fence = self.fences.get_mut(&id)?;
+
+        if fence.opens > 1 {
+            fence.opens -= 1;
+            return None;
+        }
+
+        let shown = fence.shown;
+        let node = self.fences.remove_node(&id);
+
+        Some((
+            shown,
+            mem::replace(&mut self.spare, node.map(RBTreeNode::into_reservation)),
+        ))
+    }
+
     fn take(&mut self) -> Option<Shown> {
         let (place, window) = self.windows.take(&mut self.list)?;
 
@@ -120,6 +157,7 @@ impl FenceMappings {
                 shared <- new_mutex!(
                     Shared {
                         fences: RBTree::new(),
+                        spare: None,
                         list: KVVec::new(),
                         windows: Windows::new(),
                     },
@@ -159,21 +197,24 @@ impl FenceMappings {
     ///
     /// Context: as [`FenceMappings::map`].
     pub(crate) fn map_shared(&self, id: u64, page: &ValuePage) -> DxgResult<usize> {
-        if let Some(addr) = self.use_shared(id) {
-            return Ok(addr);
-        }
+        let spare = {
+            let mut shared = self.shared.lock();
 
-        let node = tree_place()?;
+            if let Some(addr) = shared.open_again(id) {
+                return Ok(addr);
+            }
+            shared.spare.take()
+        };
+        let node = match spare {
+            Some(spare) => spare,
+            None => tree_place()?,
+        };
         let shown = self.show(page)?;
         let node = node.into_node(id, SharedFence { shown, opens: 1 });
         let mut shared = self.shared.lock();
 
         // Another thread may have opened the same object meanwhile; one place is enough.
-        if let Some(other) = shared.fences.get_mut(&id) {
-            let addr = other.shown.addr();
-
-            // OVERFLOW: bounded by the handles of the process.
-            other.opens += 1;
+        if let Some(addr) = shared.open_again(id) {
             drop(shared);
             self.hide(shown);
             return Ok(addr);
@@ -182,33 +223,15 @@ impl FenceMappings {
         Ok(shown.addr())
     }
 
-    fn use_shared(&self, id: u64) -> Option<usize> {
-        let mut shared = self.shared.lock();
-        let fence = shared.fences.get_mut(&id)?;
-
-        // OVERFLOW: bounded by the handles of the process.
-        fence.opens += 1;
-        Some(fence.shown.addr())
-    }
-
     /// Removes a user of the place of the shared object `id`. After the last one it shows nothing
     /// (FEN-12).
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn unmap_shared(&self, id: u64) {
-        let mut shared = self.shared.lock();
-        let last = match shared.fences.get_mut(&id) {
-            Some(fence) if fence.opens > 1 => {
-                fence.opens -= 1;
-                None
-            }
-            Some(_) => shared.fences.remove_node(&id),
-            None => None,
-        };
+        let last = self.shared.lock().close(id);
 
-        drop(shared);
-        if let Some(node) = last {
-            self.hide(node.to_key_value().1.shown);
+        if let Some((shown, _node)) = last {
+            self.hide(shown);
         }
     }
 

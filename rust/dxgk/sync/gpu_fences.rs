@@ -31,7 +31,8 @@ use super::{
         Page,
         Pages,
         Places,
-        Sight, //
+        Sight,
+        SpareNode, //
     }, //
 };
 use crate::{
@@ -109,8 +110,8 @@ impl GpuFences {
                 Err(Missing::Room(room)) => {
                     more = Some(KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?);
                 }
-                Err(Missing::Page) => {
-                    if let Some(shown) = self.open_page(space, fence, sight, monitored)? {
+                Err(Missing::Page(spare)) => {
+                    if let Some(shown) = self.open_page(space, fence, sight, monitored, spare)? {
                         break shown;
                     }
                 }
@@ -176,7 +177,8 @@ impl GpuFences {
         }
     }
 
-    /// Shows the page of `fence`, because it is not shown; `None` if it was meanwhile.
+    /// Shows the page of `fence`, because it is not shown, maybe with a node that was there; `None`
+    /// if it was meanwhile.
     #[cold]
     #[inline(never)]
     fn open_page(
@@ -185,8 +187,12 @@ impl GpuFences {
         fence: &Arc<Fence>,
         sight: Sight,
         monitored: Option<&FencePage>,
+        spare: Option<SpareNode>,
     ) -> DxgResult<Option<ShownPages>> {
-        let place = tree_place()?;
+        let place = match spare {
+            Some(spare) => spare,
+            None => tree_place()?,
+        };
         let places = Places::for_page_of(fence)?;
         // Nobody but the OS part and the KMD stores to it (FEN-59).
         let monitored = monitored

@@ -27,7 +27,8 @@ use kernel::{
     prelude::*,
     rbtree::{
         RBTree,
-        RBTreeNode, //
+        RBTreeNode,
+        RBTreeNodeReservation, //
     },
     sync::Arc, //
 };
@@ -47,6 +48,9 @@ pub(super) struct Sight {
 
 /// A page in its tree.
 pub(super) type Node = RBTreeNode<Key, Page>;
+
+/// The same without contents.
+pub(super) type SpareNode = RBTreeNodeReservation<Key, Page>;
 
 /// A fence that has a place in a page.
 pub(super) struct ShownFence {
@@ -73,8 +77,8 @@ fn room_for(slot: usize) -> usize {
 
 /// What a new opening needs first.
 pub(super) enum Missing {
-    /// The page is not shown.
-    Page,
+    /// The page is not shown. There may be a node for it.
+    Page(Option<SpareNode>),
     /// A list with room for so many fences.
     Room(usize),
 }
@@ -217,10 +221,18 @@ pub(super) struct Entered {
 pub(super) struct Left {
     /// The fence, if it was the last one of that.
     gone: Option<ShownFence>,
-    /// A page that is not shown any more.
-    node: Option<Node>,
+    /// The pages that are not shown any more.
+    hidden: Option<Hidden>,
     /// The page, if it was the last one there that let engines store.
     quiet: Option<ShownPage>,
+}
+
+/// Pages that an address space need not show any more.
+struct Hidden {
+    shown: ShownPage,
+    monitored: Option<ShownPage>,
+    /// To be dropped.
+    _node: Option<Node>,
 }
 
 impl Left {
@@ -235,11 +247,9 @@ impl Left {
     /// Context: may sleep, no locks held.
     #[inline(always)]
     pub(super) fn finish(self, space: &AddressSpace) -> impl Sized {
-        if let Some(node) = self.node {
-            let (_, page) = node.to_key_value();
-
-            space.hide_page(page.shown);
-            if let Some(monitored) = page.monitored {
+        if let Some(hidden) = self.hidden {
+            space.hide_page(hidden.shown);
+            if let Some(monitored) = hidden.monitored {
                 space.hide_page(monitored);
             }
         }
@@ -261,6 +271,8 @@ pub(super) struct Pages {
     waited: Tree,
     /// The page of `idle` that rests.
     resting: Option<Key>,
+    /// A node for the next page, so that fences that come and go one after the other take no memory.
+    spare: Option<SpareNode>,
     /// Where the worker goes on, if it looks at them now: a page, and a slot.
     at: Option<(Key, u32)>,
     /// It has to begin again, because something was stored since it began.
@@ -290,6 +302,7 @@ impl Pages {
             idle: RBTree::new(),
             waited: RBTree::new(),
             resting: None,
+            spare: None,
             at: None,
             again: false,
         }
@@ -330,7 +343,9 @@ impl Pages {
         more: &mut Option<List>,
     ) -> core::result::Result<Entered, Missing> {
         let key = Self::key(fence, sight);
-        let page = self.get(key).ok_or(Missing::Page)?;
+        let Some(page) = self.get(key) else {
+            return Err(Missing::Page(self.spare.take()));
+        };
         let place = page.places.make(fence, more)?;
         let is_new = place.is_none();
         let shown = place.get_or_insert_with(|| ShownFence {
@@ -396,24 +411,44 @@ impl Pages {
             self.set_mark(key, fence, false);
         }
 
-        let node = match is_empty {
+        let hidden = match is_empty {
             true => self.end(key, fence.storage().is_common() && !sight.is_native),
             false => None,
         };
 
-        Some(Left { gone, node, quiet })
+        Some(Left {
+            gone,
+            hidden,
+            quiet,
+        })
     }
 
-    /// A page has no fence any more, and no mark: it rests if it `may_rest`. The page that is not
-    /// shown any more.
+    /// A page has no fence any more, and no mark: it rests if it `may_rest`. What is not shown any
+    /// more.
     #[inline(never)]
-    fn end(&mut self, key: Key, may_rest: bool) -> Option<Node> {
+    fn end(&mut self, key: Key, may_rest: bool) -> Option<Hidden> {
         let gone = match may_rest {
             true => self.resting.replace(key)?,
             false => key,
         };
+        let page = self.idle.get(&gone)?;
+        let (shown, monitored) = (page.shown, page.monitored);
+        // A list is to be dropped without the lock.
+        let is_spare = self.spare.is_none() && matches!(page.places, Places::Own(_));
+        let node = self.idle.remove_node(&gone)?;
+        let node = match is_spare {
+            true => {
+                self.spare = Some(node.into_reservation());
+                None
+            }
+            false => Some(node),
+        };
 
-        self.idle.remove_node(&gone)
+        Some(Hidden {
+            shown,
+            monitored,
+            _node: node,
+        })
     }
 
     /// Somebody may wait for a fence, or nobody does: the worker looks at it, or does not.
