@@ -666,7 +666,7 @@ impl Fence {
 
     /// A waiter for `value` was queued just now. Gives up the fence lock.
     #[inline(always)]
-    fn has_queued_one<'a>(self: &'a Arc<Self>, waiters: FenceGuard<'a>, value: u64, id: u64) {
+    fn has_queued_one<'a>(self: &'a Arc<Self>, mut waiters: FenceGuard<'a>, value: u64, id: u64) {
         // Under the lock, so that no signal that ends the wait is traced before it.
         trace::wait(self.header.id(), value, id);
         if let Some(native) = self.words.native() {
@@ -686,7 +686,10 @@ impl Fence {
             return;
         }
 
-        let last = is_first.then(|| waiters.shown.last()).flatten();
+        let last = match is_first {
+            true => waiters.shown.last_to_tell(),
+            false => None,
+        };
 
         self.settle_with(waiters);
         if let Some(last) = last {

@@ -10,10 +10,14 @@
 //! shows. It looks at those that somebody waits for, and no others, and at a few in one step, so
 //! that no process can keep it busy with another one's fences, or for long with its own (GPU-60).
 //!
-//! No wake-up is lost. A wait is queued on its fence first. The first one marks the fence, and
-//! moves its page into `waited`. Then the value is looked at again: a store from before is seen by
-//! that, and for a later one the worker, which comes after it, finds the mark. A fence without
-//! waits loses its mark when the worker comes across it, which then looks for waits again.
+//! No wake-up is lost. A wait is queued on its fence first, which it looks at under the fence lock.
+//! The first one marks the fence, and moves its page into `waited`. Then the value is looked at
+//! again, unless the mark was there: a store from before is seen by that, and for a later one the
+//! worker, which comes after it, finds the mark. A fence without waits loses its mark when the
+//! worker comes across it, which then looks for waits again. A fence that several address spaces
+//! show knows whether all have marked it, so that most waits need not ask them. It forgets that
+//! after a mark is gone and before the worker looks again, so no wait relies on a mark that nobody
+//! puts back.
 //!
 //! A native fence has an interrupt of its own, which says which one it was: the worker does not
 //! look at it. Its page of MonitoredValue comes and goes with that of CurrentValue.
@@ -221,8 +225,9 @@ impl GpuFences {
         let refused = self.state.lock().add(key, place.into_node(key, page));
 
         if refused.is_none() {
-            // Somebody may wait for it already.
+            // Somebody may wait for it already, and has not found the page.
             if !sight.is_native {
+                fence.forget_waits();
                 self.wait_if_looked_for(fence);
             }
             return Ok(Some((shown, monitored)));
@@ -288,6 +293,7 @@ impl GpuFences {
                 continue;
             }
             self.state.lock().mark(&next, false);
+            next.forget_waits();
             // A wait that was queued meanwhile may have found it marked.
             self.wait_if_looked_for(&next);
         }
@@ -297,8 +303,11 @@ impl GpuFences {
 
 impl StoreWatch for GpuFences {
     fn wait_for(&self, fence: &Arc<Fence>) {
-        self.state.lock().mark(fence, true);
-        fence.sample();
+        // A wait has looked at the value before it was queued. Whatever was stored since, the worker
+        // finds a mark that has been there for longer.
+        if !self.state.lock().mark(fence, true) {
+            fence.sample();
+        }
     }
 
     fn adapter(&self) -> u64 {

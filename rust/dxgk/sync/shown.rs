@@ -25,6 +25,8 @@ pub(super) struct Spaces<W: ?Sized> {
     pub(super) list: KVec<(u64, Arc<W>)>,
     /// What the next one gets.
     next: u64,
+    /// All of them know that somebody waits, or are being told.
+    know: bool,
 }
 
 impl<W: ?Sized> Spaces<W> {
@@ -34,6 +36,7 @@ impl<W: ?Sized> Spaces<W> {
             Self {
                 list: KVec::with_capacity(2, GFP_KERNEL_ACCOUNT)?,
                 next: 0,
+                know: false,
             },
             GFP_KERNEL_ACCOUNT,
         )
@@ -62,6 +65,25 @@ impl<W: ?Sized> Shown<W> {
         }
     }
 
+    /// Somebody waits: the number of the last space that the caller has to tell, before it has told
+    /// the others. `None` if all know. One alone is always told, because no more memory is there to
+    /// say that it knows.
+    pub(super) fn last_to_tell(&mut self) -> Option<u64> {
+        if let Self::List(Some(spaces)) = self {
+            if core::mem::replace(&mut spaces.know, true) {
+                return None;
+            }
+        }
+        self.last()
+    }
+
+    /// One of the spaces does not know that somebody waits.
+    pub(super) fn forget(&mut self) {
+        if let Self::List(Some(spaces)) = self {
+            spaces.know = false;
+        }
+    }
+
     /// Adds a space to a list that has room.
     pub(super) fn push(&mut self, space: Arc<W>) {
         if let Self::List(Some(spaces)) = self {
@@ -70,6 +92,7 @@ impl<W: ?Sized> Shown<W> {
 
             // OVERFLOW: 2^64 openings take longer than any machine runs.
             spaces.next = number.wrapping_add(1);
+            spaces.know = false;
         }
     }
 

@@ -451,8 +451,9 @@ impl Pages {
         })
     }
 
-    /// Somebody may wait for a fence, or nobody does: the worker looks at it, or does not.
-    pub(super) fn mark(&mut self, fence: &Arc<Fence>, is_waited: bool) {
+    /// Somebody may wait for a fence, or nobody does: the worker looks at it, or does not. Whether
+    /// it did before.
+    pub(super) fn mark(&mut self, fence: &Arc<Fence>, is_waited: bool) -> bool {
         for stores in [true, false] {
             // Native fences say by themselves what is stored.
             let is_native = false;
@@ -470,8 +471,9 @@ impl Pages {
             if was_waited != is_waited {
                 self.set_mark(key, fence, is_waited);
             }
-            return;
+            return was_waited;
         }
+        false
     }
 
     /// The same for a fence of this page.

@@ -67,6 +67,14 @@ impl Fence {
         }
     }
 
+    /// A space that shows it does not know of waits any more, or may have missed one: the next wait
+    /// tells all of them.
+    ///
+    /// Context: may sleep, no locks held.
+    pub(in crate::dxgk::sync) fn forget_waits(&self) {
+        self.waiters.lock().shown.forget();
+    }
+
     /// Engines see CurrentValue in the address space of `space`, until [`Fence::hidden_in`]. True
     /// if somebody waits already, or may.
     ///

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use opendxg::pm4::{opcode, Data, Interrupt, Pm4};
-use opendxg::{EventFd, SyncFlags};
+use opendxg::{Access, Dxg, EventFd, SyncFlags};
 use selftests::blocked::Blocked;
+use selftests::child::{Child, Gate};
 use selftests::gpu::{reaches, Gpu, NODES, PAGE};
 use selftests::time::{eventually, soon, A_WHILE};
 use selftests::{ensure, ensure_eq, Suite, TestResult};
@@ -37,6 +38,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         .test(
             "FEN-48 FEN-133 stores to some of many fences that come and go",
             many,
+        )
+        .test(
+            "FEN-48 a fence that two processes show is looked at for each wait",
+            shown_twice,
         )
         .test("FEN-176 FEN-48 a stream reads what engines store", streamed)
         .test("FEN-9 GPU-39 a value is never seen in halves", halves)
@@ -224,6 +229,37 @@ fn silent() -> TestResult {
         gpu.finish()?;
     }
     Ok(())
+}
+
+/// Who looks for stores loses sight of a fence when nobody waits for it. The next wait says so to
+/// all who show it.
+fn shown_twice() -> TestResult {
+    let gpu = Gpu::new()?;
+    let fence = gpu.device().create_shareable_fence(0)?;
+    let handle = fence.share(Access::ALL)?;
+    let luid = gpu.device().adapter().luid();
+    let (opened, end) = (Gate::new()?, Gate::new()?);
+    let child = Child::spawn(|| {
+        let device = Dxg::open()?.open_adapter(luid)?.create_device()?;
+        let _fence = device.open_fence(&handle, SyncFlags::empty())?;
+        opened.open()?;
+        end.wait_for_parent()
+    })?;
+    opened.wait_for_child(&child)?;
+    for round in 0..5 {
+        let (by_cpu, by_gpu) = (2 * round + 1, 2 * round + 2);
+        let event = EventFd::new()?;
+        fence.wait_async(by_cpu, &event)?;
+        fence.signal(by_cpu)?;
+        ensure_eq!(event.wait(Some(soon()))?, Some(1), "round {round}");
+        // Something else may have been stored: nobody waits.
+        gpu.run(&Pm4::new().nop(0))?;
+        fence.wait_async(by_gpu, &event)?;
+        gpu.run(&Pm4::new().write64(fence.gpu_address(), by_gpu))?;
+        ensure_eq!(event.wait(Some(soon()))?, Some(1), "round {round}");
+    }
+    end.open()?;
+    child.join()
 }
 
 /// Engines may store any value, also a lower one, and the same one again.
