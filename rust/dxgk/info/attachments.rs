@@ -69,9 +69,12 @@ pub(crate) struct Attached<T> {
     state: SpinLock<State<T>>,
 }
 
-/// Whether an object has retired, so that nothing may be attached. It is apart from [`Attached`],
-/// which would have to be eight bytes larger. LOCK: that of the attachments.
-pub(crate) struct Retired(Atomic<bool>);
+/// Whether anything was attached to an object, and whether it has retired, so that nothing may be.
+/// It is apart from [`Attached`], which would have to be eight bytes larger.
+///
+/// LOCK: that of the attachments, except for an object that retires and never had any, as most. One
+/// exchange decides whether it retires so or something was attached before.
+pub(crate) struct Retired(Atomic<i8>);
 
 /// The attachments of one object.
 pub(crate) struct Attachments<'a, T> {
@@ -88,9 +91,30 @@ impl<T> Clone for Attachments<'_, T> {
 impl<T> Copy for Attachments<'_, T> {}
 
 impl Retired {
-    /// Not yet.
+    /// Nothing was ever attached.
+    const ALONE: i8 = 0;
+    /// Something was, or is about to be.
+    const ATTACHED: i8 = 1;
+    /// It has retired.
+    const RETIRED: i8 = 2;
+
+    /// Not yet, and nothing is attached.
     pub(crate) fn new() -> Self {
-        Self(Atomic::new(false))
+        Self(Atomic::new(Self::ALONE))
+    }
+
+    /// Something is about to be attached, with the lock held. False if the object has retired.
+    fn attach(&self) -> bool {
+        match self.0.cmpxchg(Self::ALONE, Self::ATTACHED, Relaxed) {
+            Ok(_) => true,
+            Err(state) => state == Self::ATTACHED,
+        }
+    }
+
+    /// The object retires, if nothing was ever attached. Whether it does.
+    fn retire_alone(&self) -> bool {
+        // ORDERING: nothing was stored that anybody has to see.
+        self.0.cmpxchg(Self::ALONE, Self::RETIRED, Relaxed).is_ok()
     }
 }
 
@@ -168,7 +192,7 @@ impl<T: Unpin> PreparedChange<'_, T> {
             _ => false,
         };
 
-        if self.attachments.is_retired() {
+        if !self.attachments.retired.attach() {
             return Err(Failed::Dead);
         }
         if !same {
@@ -232,11 +256,6 @@ pub(crate) fn until_applied(mut attempt: impl FnMut() -> DxgResult<bool>) -> Dxg
 }
 
 impl<'a, T: Unpin> Attachments<'a, T> {
-    /// Whether the object has retired. Called with the lock held.
-    fn is_retired(self) -> bool {
-        self.retired.0.load(Relaxed)
-    }
-
     /// The store as it is now. To be dropped with no locks held.
     pub(crate) fn store(self) -> Snapshot {
         Snapshot(self.attached.state.lock().store.clone())
@@ -348,7 +367,7 @@ impl<'a, T: Unpin> Attachments<'a, T> {
     ) -> DxgResult<Arc<WeakTarget<T>>> {
         let mut state = self.attached.state.lock();
 
-        if self.is_retired() {
+        if !self.retired.attach() {
             return Err(Status::INVALID_PARAMETER.into());
         }
         Ok(state
@@ -363,10 +382,14 @@ impl<'a, T: Unpin> Attachments<'a, T> {
     ///
     /// Context: no locks held. Called once.
     pub(in crate::dxgk) fn retire(self) -> Rest {
+        if self.retired.retire_alone() {
+            return Rest::Nothing;
+        }
+
         let state = self.attached.state.lock();
 
         // ORDERING: the lock orders it.
-        self.retired.0.store(true, Relaxed);
+        self.retired.0.store(Retired::RETIRED, Relaxed);
 
         let weak_target = state.weak_target.clone();
         let rest = match &state.store {
