@@ -98,6 +98,7 @@ impl Limit {
     ];
 
     /// The most that a user may have.
+    #[inline(always)]
     fn maximum(self) -> u32 {
         match self {
             Self::Objects => params::max_user_objects(),
@@ -208,6 +209,7 @@ impl Retirements {
 }
 
 impl User {
+    #[inline(always)]
     fn usage(&self, limit: Limit) -> &Usage {
         match limit {
             Limit::Objects => &self.objects,
@@ -333,17 +335,28 @@ impl Account {
         })
     }
 
-    /// The same until [`Account::give_back`], for callers that keep the account anyway.
+    /// The same until [`Account::give_back`], for callers that keep the account anyway. They say
+    /// which limit, so that nothing of this depends on it when it is executed.
+    #[inline(always)]
     pub(in crate::dxgk) fn take(
         &self,
         limit: Limit,
         amount: u32,
     ) -> core::result::Result<(), Exceeded> {
-        self.take_now(limit, amount).or_else(|Exceeded| {
-            // Retirements release charges, also one that has ended since.
-            self.wait_for_retirements();
-            self.take_now(limit, amount)
-        })
+        self.take_now(limit, amount)
+            .or_else(|Exceeded| self.take_after_retirements(limit, amount))
+    }
+
+    /// Retirements release charges, also one that has ended since.
+    #[cold]
+    #[inline(never)]
+    fn take_after_retirements(
+        &self,
+        limit: Limit,
+        amount: u32,
+    ) -> core::result::Result<(), Exceeded> {
+        self.wait_for_retirements();
+        self.take_now(limit, amount)
     }
 
     /// Releases what was taken.
@@ -374,6 +387,7 @@ impl Account {
     }
 
     /// As [`Account::take`], for callers that cannot wait.
+    #[inline(always)]
     pub(in crate::dxgk) fn take_now(
         &self,
         limit: Limit,
