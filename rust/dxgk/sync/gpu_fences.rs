@@ -303,8 +303,8 @@ impl GpuFences {
 
 impl StoreWatch for GpuFences {
     fn wait_for(&self, fence: &Arc<Fence>) {
-        // A wait has looked at the value before it was queued. Whatever was stored since, the worker
-        // finds a mark that has been there for longer.
+        // A wait has looked at the value before it was queued. Whatever was stored since, the
+        // worker finds a mark that has been there for longer.
         if !self.state.lock().mark(fence, true) {
             fence.sample();
         }

@@ -11,8 +11,8 @@
 //! once for each.
 //!
 //! A page goes with its last fence, except a common one of monitored fences: the last of those that
-//! lost its fences *rests*. It stays shown, as it stays mapped in its process (see `fence_storage.rs`),
-//! so that a process whose only fence comes and goes changes no page tables.
+//! lost its fences *rests*. It stays shown, as it stays mapped in its process (see
+//! `fence_storage.rs`), so that a process whose only fence comes and goes changes no page tables.
 
 use super::fence::Fence;
 use crate::{
@@ -271,7 +271,7 @@ pub(super) struct Pages {
     waited: Tree,
     /// The page of `idle` that rests.
     resting: Option<Key>,
-    /// A node for the next page, so that fences that come and go one after the other take no memory.
+    /// A node for the next page, so that fences that come and go one after the other take none.
     spare: Option<SpareNode>,
     /// Where the worker goes on, if it looks at them now: a page, and a slot.
     at: Option<(Key, u32)>,
