@@ -6,6 +6,8 @@
 //! is filled with zeros before anybody sees it (MEM-7), and goes back with the last reference: when
 //! no page table and no mapping has it any more. A segment with pages of 64 KiB is divided into
 //! those, so that an allocation begins at a multiple of 64 KiB and all its pages are whole.
+//!
+//! LOCK: `taking` is a mutex and a leaf, also inside `AllocationMemory::turn`.
 
 use super::{
     all_allocations::AllAllocations,
@@ -64,6 +66,7 @@ use crate::{
     },
     platform::SegmentMemory,
     sys::{
+        alloc::pin_arc,
         mem::{
             blocks::{
                 Blocks,
@@ -81,12 +84,17 @@ use crate::{
 };
 use core::ops::Range;
 use kernel::{
+    new_mutex,
     page::PAGE_SIZE,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 /// A memory segment.
+#[pin_data]
 pub(crate) struct Segment {
     /// Its number; not 0.
     pub(crate) id: u32,
@@ -97,6 +105,9 @@ pub(crate) struct Segment {
     /// What it is divided into.
     pub(crate) page_size: PageSize,
     buddy: Buddy,
+    /// Nobody else takes room after it was looked at, so that no more is in use than may be.
+    #[pin]
+    taking: Mutex<()>,
     memory: SegmentMemory,
     switches: Arc<PagingSwitches>,
     /// What is in it and could give way.
@@ -131,19 +142,23 @@ impl Segment {
             return Err(KmdError::InvalidParameter);
         }
 
-        let segment = Self {
+        let buddy = Buddy::new(*size, page_size.bytes()).map_err(|_| KmdError::NoMemory)?;
+        let idle = IdleList::new(Some(switches.clone())).map_err(|_| KmdError::NoMemory)?;
+        let freed = Freed::new().map_err(|_| KmdError::NoMemory)?;
+        let segment = pin_init!(Self {
             id,
             size: *size,
             is_local_group: *local_budget_group,
             page_size,
-            buddy: Buddy::new(*size, page_size.bytes()).map_err(|_| KmdError::NoMemory)?,
+            buddy,
+            taking <- new_mutex!((), "Segment::taking"),
             memory: memory.clone(),
             switches: switches.clone(),
-            idle: IdleList::new(Some(switches.clone())).map_err(|_| KmdError::NoMemory)?,
-            freed: Freed::new().map_err(|_| KmdError::NoMemory)?,
-        };
+            idle,
+            freed,
+        });
 
-        Arc::new(segment, GFP_KERNEL)
+        pin_arc(segment, GFP_KERNEL)
             .map(Some)
             .map_err(|_| KmdError::NoMemory)
     }
@@ -173,11 +188,7 @@ impl Segment {
         // CAST: a usize fits 64 bits.
         let size = count.checked_mul(PAGE_SIZE).ok_or(ENOSPC)? as u64;
 
-        if size > self.available() {
-            return Err(ENOSPC);
-        }
-
-        let blocks = self.buddy.take(size, layout)?;
+        let blocks = self.blocks(size, layout)?;
         let mut extents = KVVec::new();
 
         if layout.contiguous {
@@ -211,6 +222,15 @@ impl Segment {
 
         pages.record(Kind::Commit);
         Ok(pages)
+    }
+
+    fn blocks(&self, size: u64, layout: Layout) -> Result<Blocks> {
+        let _taking = self.taking.lock();
+
+        if size > self.available() {
+            return Err(ENOSPC);
+        }
+        self.buddy.take(size, layout)
     }
 }
 

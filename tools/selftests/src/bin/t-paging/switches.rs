@@ -2,8 +2,11 @@
 //! What root may change about the memory manager: a KMD that fails or finds an allocation busy,
 //! segments of which little is left, and who gives way.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use opendxg::{Allocation, EvictFlags, ExecutionState, Resident, ResidentFlags};
 use selftests::gpu::{Gpu, PAGE};
+use selftests::rounds::{crowd, rounds};
 use selftests::soft_adapter::SoftAdapter;
 use selftests::time::eventually;
 use selftests::{ensure, ensure_eq, Suite, TestResult};
@@ -20,6 +23,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
         )
         .test("MEM-68 MEM-107 a KMD that fails to build", fails)
         .test("MEM-107 a segment of which little is left", small_segment)
+        .test(
+            "MEM-107 of two who want the last place one gets it",
+            last_place,
+        )
         .test("MEM-107 who gives way in turn, and by chance", victims)
 }
 
@@ -135,6 +142,32 @@ fn small_segment() -> TestResult {
     reads(&old[0], 0..PAGES)?;
     reads(&new, 0..PAGES)?;
     drop((log, new, old, gpu));
+    soft.remove()
+}
+
+/// One process asks for both, so that neither makes the other leave.
+fn last_place() -> TestResult {
+    let soft = SoftAdapter::enabled("paging-last")?;
+    let device = soft.device()?;
+    let gpus = [Gpu::on(&device, 0)?, Gpu::on(&device, 0)?];
+    let log = Log::new(&gpus[0])?;
+    leave_room(&gpus[0], &log, 1)?;
+    for _ in 0..rounds(400) {
+        let allocations = [local(&gpus[0], PAGES)?, local(&gpus[1], PAGES)?];
+        let got = AtomicU32::new(0);
+        crowd(2, |index| {
+            let (gpu, allocation) = (&gpus[index], &allocations[index]);
+            let answer = gpu
+                .paging()
+                .make_resident(&[allocation], ResidentFlags::empty())?;
+            if let Resident::At(_) = answer {
+                got.fetch_add(1, Relaxed);
+            }
+            Ok(())
+        })?;
+        ensure_eq!(got.load(Relaxed), 1);
+    }
+    drop((log, gpus));
     soft.remove()
 }
 
