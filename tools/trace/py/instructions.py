@@ -23,6 +23,16 @@ MARK = 16
 KERNEL = 1 << 63
 # How many functions and lines the summary has.
 SHOWN = 25
+# What functions of the kernel are about, by their names: the first one that fits.
+KINDS = [(kind, re.compile(pattern)) for kind, pattern in (
+    ("security modules", r"^(security|tomoyo|hook|bpf_lsm|apparmor|landlock)_"),
+    ("system calls and their files", r"SYS|^x64_sys|syscall|sysret|sysvec|fdget|ioctl|prandom|fpregs|safe_stack"),
+    ("copies to and from user memory", r"copy_(from|to)_user|_(from|to)_user"),
+    ("memory", r"alloc|kfree|slab|memcg|obj_cgroup|memset|memmove|memcpy|_pages?(_|$)|page_|folio|vfree|mod_.*state"),
+    ("locks", r"spin_|mutex|rwsem|^(down|up)_(read|write)|rcu_"),
+    ("references and atomics", r"refcount|REFCOUNT|atomic"),
+    ("scheduler and wake-ups", r"sched|wake|queue|pick_|switch|runtime|idle|task|vruntime|entity|load_avg|clock|wait"),
+)]
 STARTED = re.compile(rb"^Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/")
 STOPPED = b"Stopped execution of TB chain before"
 
@@ -63,6 +73,17 @@ def typical(found):
     lengths = collections.Counter(map(len, found))
     length, count = min(lengths.items(), key=lambda item: (-item[1], item[0]))
     return next(one for one in found if len(one) == length), count
+
+
+def kind(address, image, name):
+    """What an instruction is spent on. Of a function that was inlined the one around it decides."""
+    if address < KERNEL:
+        return "user space"
+    if image == "opendxg" and re.match(r"dxg_(read|write)_", name):
+        return "copies to and from user memory"
+    if image != "kernel":
+        return image
+    return next((what for what, pattern in KINDS if pattern.search(name)), "other functions of the kernel")
 
 
 class Symbols:
@@ -208,11 +229,12 @@ def report(directory, call, guest, places):
 
     located = [places.find(address) for address in one]
     plain = dict(zip(names := sorted({name for _, name, _ in located}), demangle(names)))
-    where, own, entered = collections.Counter(), collections.Counter(), collections.Counter()
+    where, own, entered, kinds = (collections.Counter() for _ in range(4))
     by_image = collections.defaultdict(list)
     for address, (image, name, first) in zip(one, located):
         label = image.name if isinstance(image, Image) else image
         where[label] += 1
+        kinds[kind(address, label, name)] += 1
         own[label, plain[name]] += 1
         entered[label, plain[name]] += first
         if isinstance(image, Image):
@@ -236,6 +258,9 @@ def report(directory, call, guest, places):
     yield ""
     for label, count in where.most_common():
         yield f"{count:>6}  {label}"
+    yield ""
+    for what, count in kinds.most_common():
+        yield f"{count:>6}  {what}"
     yield ""
     yield f"{'own':>6} {'calls':>6}  function (all: functions.txt)"
     yield from functions[:SHOWN]

@@ -53,6 +53,23 @@ class Instructions(unittest.TestCase):
         self.assertEqual(symbols.find(0x20), ("b", 0x20))
         self.assertIsNone(symbols.find(0x0F))
 
+    def test_kinds(self):
+        """a function belongs to what its name says, one of the module to the module"""
+        for image, name, kind in (
+            ("kernel", "tomoyo_file_ioctl", "security modules"),
+            ("kernel", "__x64_sys_ioctl", "system calls and their files"),
+            ("kernel", "rust_helper_krealloc_node_align", "memory"),
+            ("kernel", "_raw_spin_lock", "locks"),
+            ("kernel", "__wake_up", "scheduler and wake-ups"),
+            ("kernel", "__memmove", "memory"),
+            ("kernel", "rb_erase", "other functions of the kernel"),
+            ("opendxg", "dxg_read_words", "copies to and from user memory"),
+            ("opendxg", "_RNvNtdxg5ioctl4wait", "opendxg"),
+            ("ntsync", "ntsync_event_set", "ntsync"),
+        ):
+            self.assertEqual(instructions.kind(instructions.KERNEL, image, name), kind, name)
+        self.assertEqual(instructions.kind(BEGIN, "bench", "wait"), "user space")
+
     def test_places(self):
         """what the guest says is found again"""
         guest = instructions.Guest("begin 1000\nend 1010\nbatch 4\nrelease 7.2.12\nsection .text 0xffffffffc0000000\n"
