@@ -8,13 +8,17 @@ use opendxg::raw::Argument;
 use opendxg::uapi::opendxg_signal_on_event;
 use opendxg::{Access, Dxg, EventFd, FdInfo, MonitoredFence, Status, SyncFlags};
 use selftests::call::refused;
-use selftests::child::{Child, Gate};
+use selftests::child::{in_child, Child, Gate};
 use selftests::leak::Watch;
 use selftests::poison::POISON;
 use selftests::rounds::{rounds, together, Part};
 use selftests::stress::Figure;
 use selftests::time::{a_while, eventually, soon};
+use selftests::user::{become_user, needs_root};
 use selftests::{ensure, ensure_eq, fails_with, fds, fixture, Suite, TestResult};
+
+/// A user that no other test is.
+const ALONE: u32 = 1175;
 
 /// Adds the tests of this file.
 pub(crate) fn tests(suite: Suite) -> Suite {
@@ -311,27 +315,27 @@ fn killed() -> TestResult {
     ended_by(|child| child.kill())
 }
 
+/// The process of a user without any others: what these wait for comes and goes.
 fn charged() -> TestResult {
-    let device = fixture::device()?;
-    let elements = || -> TestResult<String> {
-        let info = FdInfo::read(Dxg::open()?.as_fd())?;
-        let value = info.get("dxg-user-wait-elements");
-        Ok(value.ok_or("no wait elements")?.to_owned())
-    };
-    let used = |text: &str| {
-        text.split(' ')
-            .next()
-            .and_then(|text| text.parse::<u64>().ok())
-    };
-    let before = used(&elements()?);
-    let (fence, event) = (device.create_fence(0)?, EventFd::new()?);
-    for value in 1..=10 {
-        fence.signal_on_event(value, &event, false)?;
-    }
-    ensure_eq!(used(&elements()?), before.map(|before| before + 10));
-    event.signal()?;
-    eventually("the charge is released", || {
-        elements().is_ok_and(|now| used(&now) == before)
+    needs_root()?;
+    in_child(|| {
+        become_user(ALONE)?;
+        let device = fixture::device()?;
+        let used = || -> TestResult<u64> {
+            let info = FdInfo::read(Dxg::open()?.as_fd())?;
+            let value = info.get("dxg-user-wait-elements");
+            let used = value.and_then(|value| value.split(' ').next()?.parse().ok());
+            used.ok_or_else(|| "no wait elements".into())
+        };
+        let (fence, event) = (device.create_fence(0)?, EventFd::new()?);
+        for value in 1..=10 {
+            fence.signal_on_event(value, &event, false)?;
+        }
+        ensure_eq!(used()?, 10);
+        event.signal()?;
+        eventually("the charge is released", || {
+            used().is_ok_and(|used| used == 0)
+        })
     })
 }
 
