@@ -62,14 +62,14 @@ def parse():
     add("--no-kmemleak", action="store_true", help="debug kernel: do not look for leaks at the end")
     add("--log", metavar="FILE", help="keep the kernel log here")
     add("--verbose", action="store_true", help="show the kernel log as it comes")
-    add("--trace", metavar="FILE", help="one processor, without KVM: while COMMAND has written the line `trace: on` "
-        "and not `trace: off` to standard error, every instruction leaves a line here")
+    add("--trace", metavar="FILE", help="with --accel count and one processor: while COMMAND has written the line "
+        "`trace: on` and not `trace: off` to standard error, every instruction leaves a line here")
     add("command", nargs="+", metavar="COMMAND", help="what to run, after --")
     options = parser.parse_args()
     if options.cpus < 1:
         parser.error("--cpus must be at least 1")
     if options.trace:
-        options.accel, options.cpus = "tcg", 1
+        options.accel, options.cpus = "count", 1
         options.append += " nokaslr"
     debug = options.kernel == "debug"
     options.memory = options.memory or (1536 if debug else 512)
