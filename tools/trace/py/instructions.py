@@ -224,7 +224,7 @@ def report(directory, call, guest, places):
     with open(directory / "log", "rb") as log:
         found = list(operations(executed(log), guest.begin, guest.end))
     if not found:
-        raise Fail("the log has no whole operation", "is it longer than the second that is logged?")
+        raise Fail("the log has no whole operation", "is it longer than what is logged?")
     one, same = typical(found)
 
     located = [places.find(address) for address in one]
