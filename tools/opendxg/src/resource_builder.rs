@@ -217,9 +217,9 @@ impl<'a> ResourceBuilder<'a> {
     /// Makes a resource with the allocations, of which there may be none.
     pub fn create(mut self) -> Result<Resource> {
         self.flags |= AllocationFlags::CREATE_RESOURCE;
-        let (device, sizes) = (self.device, self.sizes());
+        let device = self.device;
         let (arg, handles) = self.run(0)?;
-        let allocations = handles.into_iter().zip(sizes);
+        let allocations = handles.zip(self.sizes());
         let allocations =
             allocations.map(|(handle, size)| Allocation::in_open_resource(device, handle, size));
         let mut resource = Resource::created(device, arg.hResource, allocations.collect());
@@ -228,11 +228,11 @@ impl<'a> ResourceBuilder<'a> {
     }
 
     /// Makes the allocations without a resource: each is a container by itself.
-    pub fn create_alone(self) -> Result<Vec<Allocation>> {
-        let (device, sizes) = (self.device, self.sizes());
+    pub fn create_alone(mut self) -> Result<Vec<Allocation>> {
+        let device = self.device;
         let (_, handles) = self.run(0)?;
-        let pairs = handles.into_iter().zip(sizes);
-        Ok(pairs
+        Ok(handles
+            .zip(self.sizes())
             .map(|(handle, size)| Allocation::own(device, handle, size))
             .collect())
     }
@@ -244,20 +244,24 @@ impl<'a> ResourceBuilder<'a> {
     }
 
     /// Adds the allocations to an existing resource.
-    pub fn add_to(self, resource: &mut Resource) -> Result<()> {
-        let (device, sizes) = (self.device, self.sizes());
+    pub fn add_to(mut self, resource: &mut Resource) -> Result<()> {
+        let device = self.device;
         let (_, handles) = self.run(resource.handle().0)?;
-        let pairs = handles.into_iter().zip(sizes);
+        let pairs = handles.zip(self.sizes());
         resource
             .add(pairs.map(|(handle, size)| Allocation::in_open_resource(device, handle, size)));
         Ok(())
     }
 
-    fn sizes(&self) -> Vec<Option<usize>> {
-        self.allocations.iter().map(|item| item.size).collect()
+    fn sizes(&self) -> impl Iterator<Item = Option<usize>> + '_ {
+        self.allocations.iter().map(|item| item.size)
     }
 
-    fn run(mut self, resource: u32) -> Result<(D3DKMT_CREATEALLOCATION, Vec<u32>)> {
+    /// Makes the allocations. Returns the outputs, and the handles of the allocations.
+    fn run(
+        &mut self,
+        resource: u32,
+    ) -> Result<(D3DKMT_CREATEALLOCATION, impl Iterator<Item = u32>)> {
         let mut arg = D3DKMT_CREATEALLOCATION::zeroed();
         arg.hDevice = self.device.handle().0;
         arg.hResource = resource;
@@ -272,9 +276,8 @@ impl<'a> ResourceBuilder<'a> {
             memory: item.memory,
             priority: item.priority,
         });
-        let mut new: Vec<_> = new.collect();
-        let handles = calls::resource::create(self.device.node(), &mut arg, &mut blobs, &mut new)?;
-        Ok((arg, handles))
+        let made = calls::resource::create(self.device.node(), &mut arg, &mut blobs, new)?;
+        Ok((arg, made.into_iter().map(|info| info.hAllocation)))
     }
 }
 

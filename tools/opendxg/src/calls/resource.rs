@@ -65,17 +65,18 @@ pub(crate) enum Memory<'a> {
     Section(u64),
 }
 
-/// CreateAllocation; returns the handles of the allocations. The other outputs stay in the
-/// argument.
-pub(crate) fn create(
+/// CreateAllocation; returns what it says of each allocation, such as its handle. The other outputs
+/// stay in the argument.
+pub(crate) fn create<'a>(
     node: &Node,
     arg: &mut D3DKMT_CREATEALLOCATION,
     blobs: &mut Blobs<'_>,
-    allocations: &mut [NewAllocation<'_>],
-) -> Result<Vec<u32>> {
+    allocations: impl Iterator<Item = NewAllocation<'a>>,
+) -> Result<Vec<D3DDDI_ALLOCATIONINFO2>> {
     let standard = blobs.standard.map(Standard::describe);
-    let infos = allocations.iter_mut().map(info);
-    let mut infos = infos.collect::<Result<Vec<D3DDDI_ALLOCATIONINFO2>>>()?;
+    let mut infos = allocations
+        .map(info)
+        .collect::<Result<Vec<D3DDDI_ALLOCATIONINFO2>>>()?;
 
     (arg.pPrivateRuntimeData, arg.PrivateRuntimeDataSize) = input(blobs.runtime)?;
     match &standard {
@@ -95,10 +96,10 @@ pub(crate) fn create(
     // SAFETY: the addresses are those of borrowed slices and of the live locals above, each with
     // its size; existing memory is shared bytes, which anybody may write.
     unsafe { call_with_addresses(node, arg) }?;
-    Ok(infos.iter().map(|info| info.hAllocation).collect())
+    Ok(infos)
 }
 
-fn info(new: &mut NewAllocation<'_>) -> Result<D3DDDI_ALLOCATIONINFO2> {
+fn info(new: NewAllocation<'_>) -> Result<D3DDDI_ALLOCATIONINFO2> {
     let mut info = D3DDDI_ALLOCATIONINFO2::default();
     (info.pPrivateDriverData, info.PrivateDriverDataSize) = buffer(new.driver)?;
     match new.memory {
