@@ -4,12 +4,13 @@
 //!
 //! There is a pointer for each run of 512 pages. It leads to a slot for each page of the run, once
 //! one of them was touched. So the cost follows the touched pages, not the claimed ones; an
-//! untouched run costs 8 bytes for 2 MiB.
+//! untouched run costs 8 bytes for 2 MiB. The pointer of the only run is where the slots are.
 //!
 //! Looking up takes two loads and no lock.
 
 use crate::sys::ffi;
 use core::{
+    ops::Deref,
     ptr::{
         self,
         NonNull, //
@@ -37,6 +38,39 @@ type Slot = Atomic<*mut bindings::page>;
 /// Slots of a run.
 const RUN: usize = 512;
 
+/// The pointers of the runs. Most memories have one, which takes no memory of its own.
+enum Runs {
+    One(Atomic<*mut Slot>),
+    Many(KVVec<Atomic<*mut Slot>>),
+}
+
+impl Runs {
+    /// Null pointers for so many runs.
+    fn new(number: usize, flags: Flags) -> Result<Self> {
+        if number <= 1 {
+            return Ok(Self::One(Atomic::new(ptr::null_mut())));
+        }
+
+        let mut runs = KVVec::with_capacity(number, flags | __GFP_NOWARN)?;
+
+        for _ in 0..number {
+            runs.push(Atomic::new(ptr::null_mut()), flags)?;
+        }
+        Ok(Self::Many(runs))
+    }
+}
+
+impl Deref for Runs {
+    type Target = [Atomic<*mut Slot>];
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::One(run) => slice::from_ref(run),
+            Self::Many(runs) => runs,
+        }
+    }
+}
+
 /// The pages of one memory.
 ///
 /// # Invariants
@@ -48,20 +82,18 @@ pub(in crate::sys) struct PageSlots {
     count: usize,
     /// How slots are allocated: charged to whoever touches a page first, or to nobody.
     flags: Flags,
-    runs: KVVec<Atomic<*mut Slot>>,
+    runs: Runs,
 }
 
 impl PageSlots {
     /// Empty slots for so many pages. `flags` is how they are allocated.
     pub(in crate::sys) fn new(count: usize, flags: Flags) -> Result<Self> {
-        let number = count.div_ceil(RUN);
-        let mut runs = KVVec::with_capacity(number, flags | __GFP_NOWARN)?;
-
-        for _ in 0..number {
-            runs.push(Atomic::new(ptr::null_mut()), flags)?;
-        }
         // INVARIANT: All pointers are null.
-        Ok(Self { count, flags, runs })
+        Ok(Self {
+            count,
+            flags,
+            runs: Runs::new(count.div_ceil(RUN), flags)?,
+        })
     }
 
     /// How many there are.
