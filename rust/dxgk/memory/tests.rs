@@ -48,7 +48,8 @@ mod tests {
                 },
                 shmem::{
                     Payer,
-                    Shmem, //
+                    Shmem,
+                    SpareFile, //
                 }, //
             },
             user,
@@ -82,15 +83,22 @@ mod tests {
 
     /// Pays for so many pages.
     #[derive(Clone)]
-    struct Purse(Arc<Atomic<isize>>);
+    struct Purse(Arc<Atomic<isize>>, Arc<SpareFile>);
 
     impl Purse {
         fn of(pages: isize) -> Result<Self> {
-            Ok(Self(Arc::new(Atomic::new(pages), GFP_KERNEL)?))
+            Ok(Self(
+                Arc::new(Atomic::new(pages), GFP_KERNEL)?,
+                pin_arc(SpareFile::new(), GFP_KERNEL)?,
+            ))
         }
     }
 
     impl Payer for Purse {
+        fn spare(&self) -> &SpareFile {
+            &self.1
+        }
+
         fn take_page(&self) -> bool {
             let paid = self.0.fetch_sub(1, Full) > 0;
 

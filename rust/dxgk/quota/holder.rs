@@ -12,7 +12,13 @@ use super::account::{
 };
 use crate::{
     logic::quota::Usage,
-    sys::mem::shmem::Payer, //
+    sys::{
+        alloc::pin_arc,
+        mem::shmem::{
+            Payer,
+            SpareFile, //
+        }, //
+    }, //
 };
 use core::result::Result;
 use kernel::{
@@ -24,12 +30,16 @@ use kernel::{
 };
 
 /// The counts of one process.
+#[pin_data]
 pub(crate) struct Holder {
     account: Account,
     allocations: Usage,
     claimed: Usage,
     resident: Usage,
     files: Usage,
+    /// The last small file that was made, if nobody uses it.
+    #[pin]
+    spare: SpareFile,
 }
 
 /// How much something takes.
@@ -57,15 +67,17 @@ impl Amounts {
 impl Holder {
     /// A holder of nothing, which charges `account`.
     pub(crate) fn new(account: Account) -> kernel::error::Result<Arc<Self>> {
-        let holder = Self {
-            account,
-            allocations: Usage::new(),
-            claimed: Usage::new(),
-            resident: Usage::new(),
-            files: Usage::new(),
-        };
-
-        Ok(Arc::new(holder, GFP_KERNEL_ACCOUNT)?)
+        Ok(pin_arc(
+            pin_init!(Self {
+                account,
+                allocations: Usage::new(),
+                claimed: Usage::new(),
+                resident: Usage::new(),
+                files: Usage::new(),
+                spare <- SpareFile::new(),
+            }),
+            GFP_KERNEL_ACCOUNT,
+        )?)
     }
 
     /// Charges all of these until the result is dropped, or nothing.
@@ -167,6 +179,10 @@ impl Drop for Claim {
 
 /// Charges pages from their first touch on.
 impl Payer for Arc<Holder> {
+    fn spare(&self) -> &SpareFile {
+        &self.spare
+    }
+
     fn take_page(&self) -> bool {
         // A fault must not wait for anything that is being freed.
         let taken = self.account.take_now(Limit::Resident, 1).is_ok();

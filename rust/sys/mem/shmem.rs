@@ -9,6 +9,10 @@
 //! Several of them can have the same new file, one after the other: the bytes are in the file.
 //! While none has a page, the kernel may swap them; otherwise the file says that this is in vain
 //! (MEM-108).
+//!
+//! To make and to end a file costs more than all else that small memory needs. So a payer keeps the
+//! last small one as a [`SpareFile`]. It has no pages then, and is as good as new for memory of the
+//! same size.
 
 use super::{
     page_slots::PageSlots,
@@ -24,9 +28,12 @@ use crate::sys::{
     task::sleep,
     work, //
 };
-use core::ptr::{
-    self,
-    NonNull, //
+use core::{
+    mem::ManuallyDrop,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 use kernel::{
     bindings,
@@ -45,11 +52,13 @@ use kernel::{
         aref::ARef,
         atomic::{
             Atomic,
+            AtomicFlag,
             Relaxed, //
         },
         Arc,
         SetOnce,
-        SpinLock, //
+        SpinLock,
+        UniqueArc, //
     },
     types::ScopeGuard, //
 };
@@ -76,6 +85,9 @@ impl From<Error> for BadSection {
 
 /// What pages are charged to while they are taken.
 pub(crate) trait Payer: Clone + Send + Sync + 'static {
+    /// Where the file of memory that is gone waits for the next memory.
+    fn spare(&self) -> &SpareFile;
+
     /// Charges one more page; false over the limit.
     fn take_page(&self) -> bool;
 
@@ -84,6 +96,49 @@ pub(crate) trait Payer: Clone + Send + Sync + 'static {
 
     /// Releases the charge of so many pages.
     fn give_back(&self, pages: usize);
+}
+
+/// Pages of the largest file that is kept. They stay reserved.
+const SPARE_PAGES: usize = 16;
+
+/// A file without pages that nobody uses, and of how many pages it is. LOCK: leaf.
+#[pin_data]
+pub(crate) struct SpareFile {
+    #[pin]
+    file: SpinLock<Option<(usize, Pin<UniqueArc<ShmemFile>>)>>,
+}
+
+impl SpareFile {
+    /// None yet.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            file <- new_spinlock!(None, "SpareFile::file"),
+        })
+    }
+
+    /// Takes it, if it has so many pages.
+    fn take(&self, count: usize) -> Option<Arc<ShmemFile>> {
+        let (_, file) = self.file.lock().take_if(|(pages, _)| *pages == count)?;
+
+        Some(file.into())
+    }
+
+    /// Keeps this one instead, which has so many pages, if it is small and this was the last user.
+    ///
+    /// Context: may sleep, no locks held.
+    fn put(&self, file: Arc<ShmemFile>, count: usize) {
+        let may_be_kept = file.is_new && count <= SPARE_PAGES;
+        let Some(file) = Arc::into_unique_or_drop(file).filter(|_| may_be_kept) else {
+            return;
+        };
+
+        if file.is_touched.xchg(false, Relaxed) {
+            file.drop_bytes();
+        }
+
+        // Dropped after the lock.
+        let _before = self.file.lock().replace((count, file));
+    }
 }
 
 /// Pages that are given back at a time.
@@ -107,6 +162,8 @@ struct ShmemFile {
     has_write_right: bool,
     /// It was made here, so that nobody else uses it.
     is_new: bool,
+    /// It may have pages.
+    is_touched: AtomicFlag,
     /// How many have pages of a new file. LOCK: leaf.
     #[pin]
     users: SpinLock<usize>,
@@ -118,8 +175,27 @@ impl ShmemFile {
             file,
             has_write_right,
             is_new,
+            is_touched: AtomicFlag::new(false),
             users <- new_spinlock!(0, "ShmemFile::users"),
         })
+    }
+
+    /// A file of zeros. Reserves so many pages.
+    fn of_zeros(count: usize) -> Result<Arc<Self>> {
+        let size = count.checked_mul(PAGE_SIZE).ok_or(ENOMEM)?;
+        // SAFETY: May be called by any task; the result is an error or owns a reference.
+        let file = from_err_ptr(unsafe { ffi::dxg_shmem_new(size as u64) })?;
+        let file = NonNull::new(file).ok_or(ENOMEM)?;
+        // SAFETY: We own the only reference to a new file.
+        let file = unsafe { ARef::from_raw(file.cast()) };
+
+        Ok(pin_arc(Self::new(file, false, true), GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// All its bytes become zeros, which take no memory.
+    fn drop_bytes(&self) {
+        // SAFETY: The file is an open shmem file.
+        unsafe { ffi::dxg_shmem_drop(self.file.as_ptr()) }
     }
 
     /// Somebody has pages of it.
@@ -165,7 +241,8 @@ pub(crate) struct Shmem<P: Payer> {
     taken: Atomic<usize>,
     prepaid: Atomic<usize>,
     payer: P,
-    file: Arc<ShmemFile>,
+    /// There until the drop.
+    file: ManuallyDrop<Arc<ShmemFile>>,
     /// There were others before it, so that pages may have bytes that are not taken.
     is_used: bool,
     /// The one that may come after it. INVARIANT: it is there if a page of a new file is, and this
@@ -176,14 +253,12 @@ pub(crate) struct Shmem<P: Payer> {
 impl<P: Payer> Shmem<P> {
     /// Zeroed memory. Takes no pages yet, but makes sure that there will be enough.
     pub(crate) fn new(count: usize, payer: P) -> Result<Self> {
-        let size = count.checked_mul(PAGE_SIZE).ok_or(ENOMEM)?;
-        // SAFETY: May be called by any task; the result is an error or owns a reference.
-        let file = from_err_ptr(unsafe { ffi::dxg_shmem_new(size as u64) })?;
-        let file = NonNull::new(file).ok_or(ENOMEM)?;
-        // SAFETY: We own the only reference to a new file.
-        let file = unsafe { ARef::from_raw(file.cast()) };
+        let file = match payer.spare().take(count) {
+            Some(spare) => spare,
+            None => ShmemFile::of_zeros(count)?,
+        };
 
-        Self::over(ShmemFile::new(file, false, true), count, payer)
+        Self::of_file(file, count, payer, false)
     }
 
     /// The first pages of the shmem file behind a descriptor of the caller.
@@ -221,27 +296,22 @@ impl<P: Payer> Shmem<P> {
 
         // SAFETY: We never use the position of the file.
         let file = unsafe { LocalFile::assume_no_fdget_pos(file) };
-        let file = ShmemFile::new(file, write, false);
+        let file = pin_arc(ShmemFile::new(file, write, false), GFP_KERNEL_ACCOUNT)
+            .map_err(|_| BadSection::Failed(ENOMEM))?;
 
-        Ok(Self::over(file, count, payer)?)
-    }
-
-    fn over(file: impl PinInit<ShmemFile>, count: usize, payer: P) -> Result<Self> {
-        let file = pin_arc(file, GFP_KERNEL_ACCOUNT)?;
-
-        if count > MAX_PAGES {
-            return Err(ENOMEM);
-        }
-        Self::of_file(file, count, payer, false)
+        Ok(Self::of_file(file, count, payer, false)?)
     }
 
     fn of_file(file: Arc<ShmemFile>, count: usize, payer: P, is_used: bool) -> Result<Self> {
+        if count > MAX_PAGES {
+            return Err(ENOMEM);
+        }
         Ok(Self {
             slots: PageSlots::new(count, GFP_KERNEL_ACCOUNT)?,
             taken: Atomic::new(0),
             prepaid: Atomic::new(0),
             payer,
-            file,
+            file: ManuallyDrop::new(file),
             is_used,
             untaken: SetOnce::new(),
         })
@@ -254,7 +324,7 @@ impl<P: Payer> Shmem<P> {
             return Ok(());
         }
 
-        let file = self.file.clone();
+        let file = Arc::clone(&self.file);
         let untaken = Self::of_file(file, self.count(), self.payer.clone(), true)?;
         let untaken = Arc::new(untaken, GFP_KERNEL_ACCOUNT)?;
 
@@ -297,6 +367,7 @@ impl<P: Payer> Shmem<P> {
     /// Takes a page from the file and puts it into its slot, which is empty as far as we know.
     fn take(&self, index: usize) -> Result<NonNull<bindings::page>> {
         self.make_untaken()?;
+        self.file.is_touched.store(true, Relaxed);
         if !self.use_prepaid() && !self.payer.take_page() {
             // Not ENOMEM: the kernel would retry the page fault for ever.
             return Err(Error::from_errno(-EDQUOT));
@@ -418,8 +489,7 @@ impl<P: Payer> PageSource for Shmem<P> {
 
     fn drop_bytes(&self) -> bool {
         if self.file.is_new {
-            // SAFETY: The file is an open shmem file.
-            unsafe { ffi::dxg_shmem_drop(self.file.file.as_ptr()) };
+            self.file.drop_bytes();
         }
         self.file.is_new
     }
@@ -450,5 +520,10 @@ impl<P: Payer> Drop for Shmem<P> {
         }
         self.payer.give_back(given_back);
         self.pay_back();
+
+        // SAFETY: Nobody uses it after this.
+        let file = unsafe { ManuallyDrop::take(&mut self.file) };
+
+        self.payer.spare().put(file, self.count());
     }
 }

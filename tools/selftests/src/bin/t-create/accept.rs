@@ -255,9 +255,14 @@ fn unsupported() -> TestResult {
 
 fn zeroed() -> TestResult {
     let device = fixture::device()?;
-    let size = 64 * PAGE_SIZE;
-    for bits in [0, D3DKMT_CREATEALLOCATIONFLAGS_AllowNotZeroed] {
-        for seed in 0..4 {
+    let both = [0, D3DKMT_CREATEALLOCATIONFLAGS_AllowNotZeroed];
+    // The module keeps the last file of up to 16 pages.
+    for (bits, pages) in both
+        .into_iter()
+        .flat_map(|bits| [1, 16, 17, 64].map(|pages| (bits, pages)))
+    {
+        let size = pages * PAGE_SIZE;
+        for seed in 1..5 {
             let made = Create::sized(&device, bits, &[size, size]).run()?;
             for index in 0..2 {
                 let memory = made.lock_nth(index)?;

@@ -239,21 +239,20 @@ impl Drop for NoMore {
 }
 
 fn not_committed() -> TestResult {
+    // More than what the process keeps a file for.
+    const SIZE: u64 = 17 * PAGE;
     needs_root()?;
     let gpu = Gpu::new()?;
     let dxg = &Dxg::open()?;
-    let mut pair = gpu.device().new_resource().linear(2 * PAGE).create()?;
-    gpu.device()
-        .new_resource()
-        .linear(2 * PAGE)
-        .add_to(&mut pair)?;
+    let mut pair = gpu.device().new_resource().linear(SIZE).create()?;
+    gpu.device().new_resource().linear(SIZE).add_to(&mut pair)?;
     let [empty, whole] = [&pair.allocations()[0], &pair.allocations()[1]];
-    let other = gpu.allocate(2 * PAGE)?;
+    let other = gpu.allocate(SIZE)?;
     for allocation in [empty, whole, &other] {
         fill(allocation, 7)?;
     }
     gpu.device().offer(&[empty], OfferPriority::Low, ALL)?;
-    ensure_eq!(trim(dxg, u64::MAX)?, 2 * PAGE);
+    ensure_eq!(trim(dxg, u64::MAX)?, SIZE);
     gpu.device()
         .offer(&[whole, &other], OfferPriority::Low, NOW)?;
     let none = Reclaimed::NotCommitted;
