@@ -75,6 +75,8 @@ pub struct Users<S> {
     all: Growing<User<S>>,
     /// The sum of all counts.
     wanted: u64,
+    /// Somebody has wanted it to be resident.
+    were_wanted: bool,
     /// How many handles there are besides, which no device uses.
     others: u64,
 }
@@ -85,6 +87,7 @@ impl<S: Space> Users<S> {
         Self {
             all: Growing::new(),
             wanted: 0,
+            were_wanted: false,
             others: 0,
         }
     }
@@ -92,6 +95,11 @@ impl<S: Space> Users<S> {
     /// Whether somebody wants it to be resident.
     pub fn are_wanted(&self) -> bool {
         self.wanted != 0
+    }
+
+    /// Whether somebody has wanted it to be resident at some time.
+    pub fn were_wanted(&self) -> bool {
+        self.were_wanted
     }
 
     /// Whether nobody has it open.
@@ -189,6 +197,7 @@ impl<S: Space> Users<S> {
 
         user.change(usage, |user| user.count = count);
         self.wanted += 1;
+        self.were_wanted = true;
         true
     }
 
@@ -313,7 +322,7 @@ impl<S: Space> Users<S> {
 
     /// Its bytes were dropped: each device is told when it takes it back.
     pub fn discard(&mut self) {
-        for user in &mut self.all {
+        for user in self.all.iter_mut() {
             user.is_discarded = true;
         }
     }

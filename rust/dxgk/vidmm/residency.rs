@@ -392,8 +392,16 @@ impl AllocationMemory {
         device: u64,
         space: Arc<dyn ResidentIn>,
     ) -> Result<(), AllocError> {
-        self.enter_with(|users| users.enter(opening, device, space).ok_or(AllocError))?;
-        self.show_to_shrinker();
+        let mut is_first = false;
+
+        self.enter_with(|users| {
+            users.enter(opening, device, space).ok_or(AllocError)?;
+            is_first = users.len() == 1;
+            Ok(())
+        })?;
+        if is_first {
+            self.show_to_shrinker();
+        }
         Ok(())
     }
 
@@ -410,7 +418,8 @@ impl AllocationMemory {
 
         self.relist(&mut state);
 
-        let is_unwanted = !state.users.are_wanted();
+        // Nothing is held for a placement that nobody has wanted yet.
+        let is_unwanted = state.users.were_wanted() && !state.users.are_wanted();
         let is_unused = state.users.is_empty();
         let storage = match state.ended && is_unused {
             true => state.storage.take(),
@@ -440,9 +449,10 @@ impl AllocationMemory {
             true => state.storage.take(),
             false => None,
         };
+        let has_placement = storage.is_some() && state.users.were_wanted();
 
         drop(state);
-        if storage.is_some() {
+        if has_placement {
             self.take_away(false);
         }
         drop(storage);

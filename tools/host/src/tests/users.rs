@@ -59,6 +59,7 @@ fn mem_17_mem_117_each_mention_counts_and_another_open_of_the_device_will_do() {
         assert!(users.enter(opening, device, process.clone()).is_some());
     }
     assert!(!users.are_wanted() && users.are_of_one_process());
+    assert!(!users.want(4, USAGE) && !users.were_wanted());
     assert!(users.want(1, USAGE) && users.want(1, USAGE) && users.want(3, USAGE));
     assert!(!users.want(4, USAGE), "no such open");
     assert_eq!(process.used(), [0, 2 * BYTES]);
@@ -74,7 +75,7 @@ fn mem_17_mem_117_each_mention_counts_and_another_open_of_the_device_will_do() {
     // An open takes with it what it wanted.
     let (was_listed, _) = users.leave(3, USAGE).expect("it is there");
 
-    assert!(was_listed && !users.are_wanted());
+    assert!(was_listed && !users.are_wanted() && users.were_wanted());
     assert_eq!(process.used(), [0, 0]);
 }
 
