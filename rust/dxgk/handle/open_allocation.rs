@@ -95,7 +95,7 @@ impl OpenAllocation {
         };
 
         let gpu = match device {
-            Some(device) => Opened::new(device, &allocation.memory, &allocation.among, write)?,
+            Some(device) => Opened::new(device, &allocation.memory, write)?,
             None => None,
         };
         let other = match gpu {

@@ -21,9 +21,8 @@ use crate::dxgk::{
         OBJECTS, //
     },
     vidmm::{
-        all_allocations::Among,
         mover::Mover,
-        residency::AllocationMemory,
+        residency::LiveMemory,
         site::Site, //
     }, //
 };
@@ -113,9 +112,7 @@ pub(crate) struct Allocation {
     #[pin]
     storage: Mutex<Option<Arc<Storage>>>,
     /// Where GPUs have it.
-    pub(crate) memory: Arc<AllocationMemory>,
-    /// Its place among all of the adapter, which is kept by those who have it open as well.
-    pub(crate) among: Arc<Among>,
+    pub(crate) memory: LiveMemory,
     /// Memory of the caller whose size is not known yet. LOCK: leaf.
     #[pin]
     unsized_bytes: Mutex<Option<Unsized>>,
@@ -234,14 +231,15 @@ impl Allocation {
             Bytes::Unsized(bytes) => (None, Some(bytes)),
         };
         let mover = Mover::new(&adapter.memory.log, &kmd, adapter.paging_node());
-        let shrinker = &adapter.memory.shrinker;
-        let memory =
-            AllocationMemory::new(kmd, mover, shrinker, storage.clone(), site, size, priority)?;
-        let among = adapter
-            .memory
-            .allocations
-            .add(memory.kmd.id(), memory.clone())?;
-        let among = Arc::new(among, GFP_KERNEL_ACCOUNT)?;
+        let memory = LiveMemory::new(
+            kmd,
+            mover,
+            &adapter.memory,
+            storage.clone(),
+            site,
+            size,
+            priority,
+        )?;
 
         pin_arc(
             pin_init!(Self {
@@ -252,7 +250,6 @@ impl Allocation {
                 opens: Atomic::new(0),
                 storage <- new_mutex!(storage, "Allocation::storage"),
                 memory,
-                among,
                 unsized_bytes <- new_mutex!(unsized_bytes, "Allocation::unsized_bytes"),
             }),
             GFP_KERNEL_ACCOUNT,

@@ -9,15 +9,15 @@ use super::{
     freed::Look,
     seat::Seat, //
 };
-use crate::sys::alloc::{
-    pin_arc,
-    tree_node, //
-};
+use crate::sys::alloc::pin_arc;
 use kernel::{
     alloc::AllocError,
     new_spinlock,
     prelude::*,
-    rbtree::RBTree,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
     sync::{
         Arc,
         SpinLock, //
@@ -78,10 +78,13 @@ pub(crate) struct AllAllocations {
 }
 
 /// An allocation is among them, as long as this is there.
-pub(crate) struct Among {
+pub(super) struct Among {
     all: Arc<AllAllocations>,
     number: u64,
 }
+
+/// Memory for the place of an allocation.
+pub(super) type AmongPlace = RBTreeNodeReservation<u64, Arc<dyn Relocate>>;
 
 impl AllAllocations {
     /// None.
@@ -94,22 +97,20 @@ impl AllAllocations {
         )
     }
 
-    /// Adds the one with this number, as long as the result is kept.
-    ///
-    /// Context: may sleep.
-    pub(crate) fn add(
-        self: &Arc<Self>,
-        number: u64,
-        memory: Arc<dyn Relocate>,
-    ) -> Result<Among, AllocError> {
-        let node = tree_node(number, memory)?;
-        // Numbers are different.
-        let _nothing = self.state.lock().insert(node);
-
-        Ok(Among {
+    /// Whoever has the number is among them, as long as the result is kept, once it is
+    /// [added](AllAllocations::add).
+    pub(super) fn among(self: &Arc<Self>, number: u64) -> Among {
+        Among {
             all: self.clone(),
             number,
-        })
+        }
+    }
+
+    /// Adds the one with this number.
+    pub(super) fn add(&self, place: AmongPlace, number: u64, memory: Arc<dyn Relocate>) {
+        let node = place.into_node(number, memory);
+        // Numbers are different.
+        let _nothing = self.state.lock().insert(node);
     }
 
     /// The first one whose number is above this one, and its number.

@@ -9,7 +9,6 @@
 
 use super::{
     address_space::AddressSpace,
-    all_allocations::Among,
     residency::{
         AllocationMemory,
         Opening, //
@@ -82,8 +81,6 @@ pub(crate) struct Opened {
     pub(crate) write: bool,
     /// What it opens.
     pub(crate) memory: Arc<AllocationMemory>,
-    /// It may outlive the allocation, while work uses it.
-    _among: Arc<Among>,
     /// Where it can be mapped.
     pub(crate) space: Arc<AddressSpace>,
     /// The work of its process on the adapter.
@@ -107,14 +104,12 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// An open of `memory`, which is `among` all, by `device`, if the adapter of the device has GPU
-    /// addresses.
+    /// An open of `memory` by `device`, if the adapter of the device has GPU addresses.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn new(
         device: &Device,
         memory: &Arc<AllocationMemory>,
-        among: &Arc<Among>,
         write: bool,
     ) -> DxgResult<Option<Arc<Self>>> {
         let Some(space) = &device.process.space else {
@@ -128,7 +123,6 @@ impl Opened {
                 device: device.id(),
                 write,
                 memory: memory.clone(),
-                _among: among.clone(),
                 space: space.clone(),
                 queued,
                 used: AtomicFlag::new(false),

@@ -21,6 +21,7 @@
 //! inside. Nothing is dropped under it.
 
 use super::{
+    all_allocations::Among,
     aperture::{
         Aperture,
         ShownRange, //
@@ -39,13 +40,15 @@ use super::{
     },
     placement::Placement,
     resident_in::ResidentIn,
-    segment::LocalPages,
+    segment::{
+        AdapterMemory,
+        LocalPages, //
+    },
     shortage::{
         Room,
         Shortage, //
     },
     shrinker::{
-        AdapterShrinker,
         ReclaimItem,
         Reclaimable, //
     },
@@ -78,13 +81,17 @@ use crate::{
         }, //
     },
     sys::{
-        alloc::pin_arc,
+        alloc::{
+            pin_arc,
+            tree_place, //
+        },
         mem::{
             movable::moving::MoveError,
             pages::PageSource, //
         }, //
     }, //
 };
+use core::ops::Deref;
 use kernel::{
     alloc::AllocError,
     new_mutex,
@@ -162,9 +169,19 @@ struct State {
     is_written: bool,
     /// Its place in the lists of the shrinker, if it can move.
     item: Option<ReclaimItem>,
+    /// Its place among all of the adapter, until it is gone and nobody has it open any more.
+    among: Option<Among>,
 }
 
 impl State {
+    /// What it needs no more if it is gone and nobody has it open. Dropped without the lock.
+    fn take_rest(&mut self) -> (Option<Arc<Storage>>, Option<Among>) {
+        match self.ended && self.users.is_empty() {
+            true => (self.storage.take(), self.among.take()),
+            false => (None, None),
+        }
+    }
+
     /// It gives way to nobody any more.
     fn leave_idle(&mut self) {
         self.is_idle = false;
@@ -222,6 +239,24 @@ struct Left {
     _pinned: Option<Arc<PinnedPages>>,
 }
 
+/// What the memory manager knows of an allocation that is there: its drop is the end.
+pub(crate) struct LiveMemory(Arc<AllocationMemory>);
+
+impl Deref for LiveMemory {
+    type Target = Arc<AllocationMemory>;
+
+    fn deref(&self) -> &Arc<AllocationMemory> {
+        &self.0
+    }
+}
+
+impl Drop for LiveMemory {
+    /// Context: may sleep, no locks held.
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// An allocation, as the memory manager knows it.
 #[pin_data]
 pub(crate) struct AllocationMemory {
@@ -248,26 +283,28 @@ pub(crate) struct AllocationMemory {
     state: Mutex<State>,
 }
 
-impl AllocationMemory {
-    /// An allocation of these bytes, which is to be at `site`.
+impl LiveMemory {
+    /// An allocation of these bytes, which is to be at `site`, of the adapter with this memory.
     pub(crate) fn new(
         kmd: Arc<object::Allocation>,
         mover: Mover,
-        shrinker: &Arc<AdapterShrinker>,
+        adapter: &AdapterMemory,
         storage: Option<Arc<Storage>>,
         site: Site,
         size: u64,
         priority: u32,
-    ) -> Result<Arc<Self>, AllocError> {
+    ) -> Result<Self, AllocError> {
         let unmoveable = site.properties.unmoveable;
         let may_move = storage.as_ref().is_some_and(|storage| storage.may_move());
         let (victim, item) = match may_move {
-            true => reclaim::places(shrinker).map(|(victim, item)| (Some(victim), Some(item)))?,
+            true => reclaim::places(&adapter.shrinker)
+                .map(|(victim, item)| (Some(victim), Some(item)))?,
             false => (None, None),
         };
-
-        pin_arc(
-            pin_init!(Self {
+        let (all, number) = (&adapter.allocations, kmd.id());
+        let place = tree_place()?;
+        let memory = pin_arc(
+            pin_init!(AllocationMemory {
                 kmd,
                 group: Atomic::new(site.group()),
                 is_physical: Atomic::new(site.properties.accessed_physically),
@@ -302,14 +339,20 @@ impl AllocationMemory {
                         is_decommitted: false,
                         is_written: false,
                         item,
+                        among: Some(all.among(number)),
                     },
                     "AllocationMemory::state"
                 ),
             }),
             GFP_KERNEL_ACCOUNT,
-        )
-    }
+        )?;
 
+        all.add(place, number, memory.clone());
+        Ok(Self(memory))
+    }
+}
+
+impl AllocationMemory {
     /// Bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size.load(Acquire)
@@ -421,10 +464,7 @@ impl AllocationMemory {
         // Nothing is held for a placement that nobody has wanted yet.
         let is_unwanted = state.users.were_wanted() && !state.users.are_wanted();
         let is_unused = state.users.is_empty();
-        let storage = match state.ended && is_unused {
-            true => state.storage.take(),
-            false => None,
-        };
+        let (storage, among) = state.take_rest();
 
         drop(state);
         drop(left);
@@ -435,9 +475,10 @@ impl AllocationMemory {
             drop(self.hide_from_shrinker());
         }
         drop(storage);
+        drop(among);
     }
 
-    /// The allocation is gone. Its bytes go when the last open has ended.
+    /// The allocation is gone. Its bytes go when the last open has ended. It may end again.
     ///
     /// Context: may sleep, no locks held.
     pub(crate) fn end(&self) {
@@ -445,10 +486,7 @@ impl AllocationMemory {
 
         state.ended = true;
 
-        let storage = match state.users.is_empty() {
-            true => state.storage.take(),
-            false => None,
-        };
+        let (storage, among) = state.take_rest();
         let has_placement = storage.is_some() && state.users.were_wanted();
 
         drop(state);
@@ -456,6 +494,7 @@ impl AllocationMemory {
             self.take_away(false);
         }
         drop(storage);
+        drop(among);
     }
 
     /// The open wants it to be resident, once more. False if the open has ended.
