@@ -74,6 +74,7 @@ use crate::{
             Action,
             Operation, //
         },
+        reclaim_rules::Facts,
         users::{
             Usage,
             User,
@@ -169,6 +170,8 @@ struct State {
     is_written: bool,
     /// Its place in the lists of the shrinker, if it can move.
     item: Option<ReclaimItem>,
+    /// What the shrinker was told last.
+    told: Option<Facts>,
     /// Its place among all of the adapter, until it is gone and nobody has it open any more.
     among: Option<Among>,
 }
@@ -339,6 +342,7 @@ impl LiveMemory {
                         is_decommitted: false,
                         is_written: false,
                         item,
+                        told: None,
                         among: Some(all.among(number)),
                     },
                     "AllocationMemory::state"

@@ -114,11 +114,13 @@ impl AllocationMemory {
 
     /// It goes to the list of the shrinker in which it belongs.
     pub(super) fn relist_for_shrinker(&self, state: &mut State) {
-        let Some(victim) = &self.victim else {
+        let facts = self.facts(state);
+        let Some(victim) = self.victim.as_ref().filter(|_| facts != state.told) else {
             return;
         };
 
-        if let Some(list) = victim.set(self.facts(state)) {
+        state.told = facts;
+        if let Some(list) = victim.set(facts) {
             if let Some(item) = &mut state.item {
                 // Not the last one.
                 let _before = item.put(list, victim);
