@@ -53,7 +53,6 @@ pub(crate) mod retire;
 pub(crate) mod running;
 pub(crate) mod sched;
 pub(crate) mod share;
-pub(crate) mod small_vec;
 pub(crate) mod stats;
 pub(crate) mod sync;
 pub(crate) mod tables;
@@ -62,3 +61,5 @@ mod test_client;
 mod tests;
 mod verifier_tests;
 pub(crate) mod vidmm;
+
+pub(crate) use crate::sys::small_vec;

@@ -19,6 +19,7 @@ pub(crate) mod params;
 pub(crate) mod random;
 pub(crate) mod seq;
 pub(crate) mod shared;
+pub(crate) mod small_vec;
 pub(crate) mod sort;
 pub(crate) mod stack_list;
 pub(crate) mod strong_count;
