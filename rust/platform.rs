@@ -32,6 +32,7 @@ pub(crate) use kernel::task::might_sleep;
 
 /// A full barrier among the processors: `smp_mb`.
 pub(crate) use crate::compat::full_fence;
+use crate::sys::small_vec::InlineVec;
 
 /// Something in allocated memory.
 pub(crate) type Boxed<T> = KBox<T>;
@@ -226,17 +227,19 @@ pub(crate) fn none_array<T, const N: usize>() -> Option<Boxed<[Option<T>; N]>> {
     KBox::init(nothing, GFP_KERNEL_ACCOUNT).ok()
 }
 
-/// Things one after the other.
-pub(crate) type Growing<T> = KVec<T>;
+/// Things one after the other. The only one takes no memory of its own.
+pub(crate) type Growing<T> = InlineVec<T>;
 
 /// Adds one at the end; `None` if there is no memory. May sleep.
 pub(crate) fn push<T>(all: &mut Growing<T>, new: T) -> Option<()> {
-    all.push(new, GFP_KERNEL_ACCOUNT).ok()
+    all.reserve(1).ok()?;
+    all.push(new);
+    Some(())
 }
 
 /// Takes the one in this place away; `None` if there is none.
 pub(crate) fn remove<T>(all: &mut Growing<T>, place: usize) -> Option<T> {
-    all.remove(place).ok()
+    all.remove(place)
 }
 
 /// So many places for things, in memory that may be large.

@@ -11,7 +11,10 @@ use crate::sys::{
         ReadError, //
     }, //
 };
-use core::ops::Deref;
+use core::ops::{
+    Deref,
+    DerefMut, //
+};
 use kernel::{
     alloc::AllocError,
     prelude::*, //
@@ -83,6 +86,19 @@ impl<T, const N: usize> SmallVec<T, N> {
         }
     }
 
+    /// Takes an element out; those after it move down.
+    pub(crate) fn remove(&mut self, place: usize) -> Option<T> {
+        let rest = self.as_mut_slice().get_mut(place..)?;
+
+        if rest.is_empty() {
+            return None;
+        }
+        for next in 1..rest.len() {
+            rest.swap(next - 1, next);
+        }
+        self.pop()
+    }
+
     /// Keeps the elements that satisfy `keep`, in their order, and drops the others.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut kept = 0;
@@ -134,6 +150,12 @@ impl<T, const N: usize> Deref for SmallVec<T, N> {
     }
 }
 
+impl<T, const N: usize> DerefMut for SmallVec<T, N> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.as_mut_slice()
+    }
+}
+
 impl<'a, T, const N: usize> IntoIterator for &'a SmallVec<T, N> {
     type Item = &'a T;
     type IntoIter = core::slice::Iter<'a, T>;
@@ -167,6 +189,9 @@ mod tests {
         assert!(*list == [1, 2, 3, 4]);
         list.retain(|element| element % 2 == 0);
         assert!(*list == [2, 4]);
+        assert!(list.remove(2).is_none());
+        assert!(list.remove(0) == Some(2));
+        assert!(*list == [4]);
         Ok(())
     }
 
