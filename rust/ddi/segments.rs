@@ -74,11 +74,11 @@ impl Segments {
             .map(|(_, segment)| segment)
     }
 
-    /// All of them, in order, with their ids.
+    /// All of them, in order, with their ids, which have no gaps.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &SegmentDescriptor)> + '_ {
         (1u32..)
             .zip(&self.all)
-            .filter_map(|(id, segment)| Some((id, segment.as_ref()?)))
+            .map_while(|(id, segment)| Some((id, segment.as_ref()?)))
     }
 }
 
