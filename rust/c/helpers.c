@@ -619,9 +619,11 @@ void dxg_waitqueue_init(struct wait_queue_head *wq)
 	init_waitqueue_head(wq);
 }
 
+/* What is waited for was stored before. Whoever sleeps looks at it after it is in the queue. */
 void dxg_waitqueue_wake(struct wait_queue_head *wq)
 {
-	wake_up_poll(wq, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+	if (wq_has_sleeper(wq))
+		wake_up_poll(wq, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
 /*
