@@ -82,13 +82,15 @@ impl HandleTable {
         let mut ends = Ends::new(handles.len(), flags).unwrap_or_default();
 
         for local in handles.iter().rev() {
-            if let Ok(found) = self.allocation(*local) {
-                ends.add(&found.what);
-            }
             // Some may have been destroyed one by one.
             let _gone = self.destroy(*local, |item| {
-                allocation(item)
-                    .is_some_and(|opened| Arc::ptr_eq(&opened.open_resource, &destroyed))
+                let own = allocation(item)
+                    .filter(|opened| Arc::ptr_eq(&opened.open_resource, &destroyed));
+
+                if let Some(opened) = own {
+                    ends.add(opened);
+                }
+                own.is_some()
             });
         }
         self.destroy(
@@ -205,7 +207,7 @@ impl Destruction {
 }
 
 /// The allocation that a handle stands for.
-fn allocation(item: &HandleTarget) -> Option<&OpenAllocation> {
+fn allocation(item: &HandleTarget) -> Option<&Arc<OpenAllocation>> {
     match item {
         HandleTarget::Allocation(opened) => Some(opened),
         _ => None,
