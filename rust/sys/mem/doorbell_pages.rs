@@ -116,7 +116,8 @@ impl DoorbellPages {
     }
 
     /// Rotates to a physical doorbell, or away from it, if that `may` be, and `then` does something
-    /// when no processor writes to what was there before. Both with the lock held.
+    /// when no processor writes to what was there before. Both with the lock held. The [`Rung`] of
+    /// what was there is dropped under it, too: nobody has it after a later rotation.
     ///
     /// Context: may sleep. Locks that a page fault takes, but for this, may be held.
     pub(crate) fn rotate(
@@ -129,17 +130,20 @@ impl DoorbellPages {
             let mut state = self.state.lock();
 
             if may() {
-                let before = core::mem::replace(&mut state.physical, physical);
+                let mut before = core::mem::replace(&mut state.physical, physical);
 
                 state.invalidate();
                 then();
+                if let Some(before) = &mut before {
+                    before.rung = None;
+                }
                 before
             } else {
                 physical
             }
         };
 
-        // It may be the last user of what the KMD has.
+        // It may be the last user of the pages.
         drop(unused);
     }
 

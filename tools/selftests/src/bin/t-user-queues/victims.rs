@@ -25,6 +25,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "GPU-23 one last ring against one who takes doorbells",
             last_ring,
         )
+        .test(
+            "GPU-24 GPU-26 a doorbell is destroyed while it is taken away",
+            destroyed,
+        )
         .test("GPU-25 the driver wants to be told of work", notify)
         .test("GPU-18 a doorbell for all queues", global)
         .test("GPU-27 rings while the context is suspended", suspended)
@@ -199,6 +203,44 @@ fn suspended() -> TestResult {
         ran
     })?;
     ensure_eq!(buffer.get64(0), added);
+    gpu.works()
+}
+
+/// Who takes it must not be the one who ends it.
+fn destroyed() -> TestResult {
+    let (_adapter, gpu) = with_doorbells("t-doorbells-destroyed", 1)?;
+    let context = gpu.device().create_hw_context(1)?;
+    let queues = queues(&context, 2)?;
+    let taker = UserQueue::new(&gpu, &queues[0])?;
+    let (ring, control) = (gpu.buffer(PAGE)?, gpu.buffer(PAGE)?);
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| -> TestResult {
+        let taking = scope.spawn(|| -> TestResult {
+            while !ends.load(Ordering::Relaxed) {
+                taker.doorbell().connect()?;
+            }
+            Ok(())
+        });
+        // So that one of them loses its processor at any moment.
+        let busy = || {
+            while !ends.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        scope.spawn(busy);
+        scope.spawn(busy);
+        let done = (0..rounds(1000)).try_for_each(|_| -> TestResult {
+            let doorbell = queues[1].create_doorbell(ring.allocation(), control.allocation())?;
+            doorbell.connect()?;
+            while doorbell.status() != DoorbellStatus::Retry {
+                ensure!(!taking.is_finished(), "nobody takes it");
+            }
+            Ok(())
+        });
+        ends.store(true, Ordering::Relaxed);
+        taking.join().expect("no panic")?;
+        done
+    })?;
     gpu.works()
 }
 
