@@ -3,6 +3,9 @@
 
 use std::fs::read_to_string;
 
+use rustix::process::Pid;
+use rustix::thread::{sched_setaffinity, CpuSet};
+
 use crate::time::eventually;
 use crate::TestResult;
 
@@ -39,6 +42,30 @@ pub fn is_in(thread: i32, call: i64) -> bool {
 #[track_caller]
 pub fn until_blocked(thread: i32) -> TestResult {
     eventually("the thread sleeps in the call", || is_blocked(thread))
+}
+
+/// Keeps a thread on one processor, the calling one without a number. What it starts from now on
+/// stays there, too. False if there is no such thread or processor.
+pub fn stay_on(thread: Option<Pid>, processor: usize) -> bool {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    sched_setaffinity(thread, &set).is_ok()
+}
+
+/// The processes whose names begin so. Threads of the kernel are processes here.
+pub fn named(start: &str) -> TestResult<Vec<Pid>> {
+    let has_name = |pid: &Pid| {
+        let name = read_to_string(format!("/proc/{}/comm", pid.as_raw_pid()));
+        name.is_ok_and(|name| name.starts_with(start))
+    };
+    let pid = |entry: std::io::Result<std::fs::DirEntry>| {
+        let number = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        Pid::from_raw(number)
+    };
+    Ok(std::fs::read_dir("/proc")?
+        .filter_map(pid)
+        .filter(has_name)
+        .collect())
 }
 
 /// Waits for the end of a process that was handed to us because its parent died.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clients that are killed at any moment, beside one that waits and signals all the time. How long
-//! that one takes is compared with what it takes beside processes that only compute.
+//! that one takes is compared with what it takes beside processes that only compute. It has a
+//! processor of its own, if there is one, so it competes for nothing but what the kernel has once.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use selftests::child::Child;
 use selftests::region::Region;
 use selftests::rounds::{seed, Dice};
 use selftests::stress::Figure;
+use selftests::task::{named, stay_on};
 use selftests::time::eventually;
 use selftests::{fixture, Suite, TestResult};
 
@@ -28,6 +30,9 @@ const LIFE: u32 = 4000;
 
 /// How long the other client is measured while nobody else is there.
 const QUIET: Duration = Duration::from_secs(2);
+
+/// Where the kernel says on which processors workers run that belong to none.
+const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
 /// So many processes that only compute are killed, at most.
 const COMPUTING: u32 = 1000;
@@ -49,7 +54,12 @@ fn kills(count: u32) -> TestResult {
     let seed = seed();
     let (mut dice, mut programs) = (Dice::new(seed), Dice::new(seed));
     let times = Times::new()?;
-    let other = Child::spawn(|| times.measure())?;
+    let other = Child::spawn(|| {
+        stay_on(None, 1);
+        times.measure()
+    })?;
+    let _workers = Workers::stay_on_first()?;
+    stay_on(None, 0);
     std::thread::sleep(QUIET);
     times.is_going_on(Phase::Alone)?;
 
@@ -110,6 +120,27 @@ fn compute() -> TestResult {
         core::hint::spin_loop();
     }
     Ok(())
+}
+
+/// The processors of workers that belong to none, as they were.
+struct Workers(String);
+
+impl Workers {
+    /// Workers of the kernel and engines of software GPUs stay on the first processor.
+    fn stay_on_first() -> TestResult<Self> {
+        let before = std::fs::read_to_string(WORKERS)?;
+        std::fs::write(WORKERS, "1")?;
+        for thread in named("opendxg/")? {
+            stay_on(Some(thread), 0);
+        }
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let _ = std::fs::write(WORKERS, &self.0);
+    }
 }
 
 /// What there is beside the client that is measured.
