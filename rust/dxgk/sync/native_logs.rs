@@ -21,7 +21,7 @@
 //!
 //! Commands that were queued before may have the old addresses. The old logs are idle when the
 //! queue has done these. There are at most two pairs of logs of a queue: no third one is made while
-//! the first is there.
+//! the first is there. Who wants one then asks again when the first one goes.
 //!
 //! LOCK: `state` is held while a log is read, which looks up handles and signals fences, and while
 //! the KMD is told of other logs. The end of the queue waits for it. Pages are made before it is
@@ -296,10 +296,17 @@ impl QueueLogs {
             .is_some_and(|before| before.until <= self.progress.value());
 
         self.read_all(state);
-        match is_over {
-            true => state.before.take().map(|before| before.logs),
-            false => None,
+        if !is_over {
+            return None;
         }
+
+        let before = state.before.take();
+
+        // Entries were lost while these were in the way of larger ones.
+        if state.wants().is_some() {
+            self.device.adapter.log_renewal.request();
+        }
+        before.map(|before| before.logs)
     }
 
     fn read_all(&self, state: &mut State) {

@@ -25,6 +25,10 @@ pub(crate) fn tests(suite: Suite) -> Suite {
             "GPU-81 old logs are there until what was queued is done",
             old_ones_stay,
         )
+        .test(
+            "GPU-81 entries are lost while old logs are there",
+            lost_beside_old,
+        )
         .test("GPU-81 resize under load", under_load)
 }
 
@@ -158,6 +162,45 @@ fn old_ones_stay() -> TestResult {
         gpu.fails(&Pm4::new().write(old, &[1]), ExecutionState::DmaPageFault)?;
     }
     Ok(())
+}
+
+/// Logs become larger once, when the old ones are gone, although nothing is lost any more then.
+fn lost_beside_old() -> TestResult {
+    let gpu = Gpu::new()?;
+    let device = gpu.device();
+    let context = device.create_hw_context(0)?;
+    let queue = user_queue(&context)?;
+    let user = UserQueue::with_ring(&gpu, &queue, 16 * PAGE)?;
+    user.doorbell().connect()?;
+    let (fence, first, second) = (
+        device.create_native_fence(0)?,
+        device.create_native_fence(0)?,
+        device.create_native_fence(0)?,
+    );
+    let entries = u64::from(LARGER[0]);
+    let signals = (1..=entries + 1).fold(wait(&first, 1), |packets, value| {
+        packets.append(&logged_signal(&fence, value, false))
+    });
+    let last = user.submit(&signals.append(&wait(&second, 1)))?;
+    traced(|| {
+        is_taken(&user)?;
+        // Engines log there at once, and the old logs stay until all that was queued is done.
+        user.doorbell().connect()?;
+        ensure_eq!(queue.log_detail()?.signals.1, LARGER[0]);
+        first.signal(1)?;
+        eventually("all signals", || fence.value() == entries + 1)?;
+        Counts::of(&gpu)?;
+        a_while();
+        ensure_eq!(user.doorbell().status(), DoorbellStatus::Connected);
+        second.signal(1)?;
+        user.until(last)?;
+        Counts::of(&gpu)?;
+        is_taken(&user)?;
+        user.doorbell().connect()?;
+        ensure_eq!(queue.log_detail()?.signals.1, LARGER[1]);
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// A process that goes on while its logs are made anew: its engine always has something to do. It
