@@ -188,12 +188,12 @@ fn measure(options: &Options, runner: &mut Runner, mut bench: Bench) -> Report {
     if wants("satisfied") {
         satisfied::measure(runner, &bench, options.plan(200, 5_000, 20));
     }
-    if wants("ping-pong") {
+    if wants("ping-pong") || wants("ping-pong-2") {
         let near = options.plan(100, 100, 20);
         let far = options.plan(200, 50, 25);
         ping_pong::measure(runner, &bench, near, far);
     }
-    if wants("waiters") {
+    if wants("waiters") || wants("wake") {
         let signal = options.plan(50, 200, 20);
         let wake = options.plan(50, 100, 15);
         counts.extend(waiters::measure(runner, &bench, signal, wake));
