@@ -27,13 +27,17 @@ use crate::{
         DxgResult,
         Status, //
     },
-    sys::alloc::tree_node,
+    sys::alloc::tree_place,
     sys::params, //
 };
 use kernel::{
     new_spinlock,
     prelude::*,
-    rbtree::RBTree,
+    rbtree::{
+        RBTree,
+        RBTreeNode,
+        RBTreeNodeReservation, //
+    },
     sync::{
         atomic::{
             Atomic,
@@ -83,9 +87,27 @@ pub(crate) struct PendingWaits {
     listed: SpinLock<Listed>,
 }
 
+/// A place in the list that is not used.
+type Place = RBTreeNodeReservation<u64, Arc<dyn ListedWait>>;
+
 struct Listed {
     waits: RBTree<u64, Arc<dyn ListedWait>>,
+    /// That of the last wait that has ended, so that one wait after the other takes no memory.
+    spare: Option<Place>,
     closed: bool,
+}
+
+impl Listed {
+    /// Lists a wait, with `more` if there is no place. What is not needed is left to be dropped
+    /// without the lock. False if nothing was done, because there is no place.
+    fn add(&mut self, id: u64, wait: &Arc<dyn ListedWait>, more: &mut Option<Place>) -> bool {
+        let Some(place) = self.spare.take().or_else(|| more.take()) else {
+            return false;
+        };
+
+        self.waits.insert(place.into_node(id, wait.clone()));
+        true
+    }
 }
 
 impl PendingWaits {
@@ -99,6 +121,7 @@ impl PendingWaits {
                 listed <- new_spinlock!(
                     Listed {
                         waits: RBTree::new(),
+                        spare: None,
                         closed: false,
                     },
                     "PendingWaits::listed"
@@ -166,23 +189,37 @@ impl PendingWaits {
     /// Lists a wait with this id that is about to be registered, so that it ends with the process.
     /// INVALID_PARAMETER if the process has ended, as for its handles.
     pub(in crate::dxgk) fn list(&self, id: u64, wait: Arc<dyn ListedWait>) -> DxgResult {
-        let node = tree_node(id, wait)?;
+        let mut more = None;
+
+        while !self.list_with(id, &wait, &mut more)? {
+            more = Some(tree_place()?);
+        }
+        Ok(())
+    }
+
+    /// The same, with `more` if there is no place; false if there is none.
+    fn list_with(
+        &self,
+        id: u64,
+        wait: &Arc<dyn ListedWait>,
+        more: &mut Option<Place>,
+    ) -> DxgResult<bool> {
         let mut listed = self.listed.lock();
 
-        if listed.closed {
-            drop(listed);
-            drop(node);
-            return Err(Status::INVALID_PARAMETER.into());
+        match listed.closed {
+            true => Err(Status::INVALID_PARAMETER.into()),
+            false => Ok(listed.add(id, wait, more)),
         }
-        listed.waits.insert(node);
-        Ok(())
     }
 
     /// Takes a wait off the list, if it is there.
     pub(in crate::dxgk) fn forget(&self, id: u64) {
         let node = self.listed.lock().waits.remove_node(&id);
+        // Its reference goes without the lock.
+        let place = node.map(RBTreeNode::into_reservation);
+        let before = place.and_then(|place| self.listed.lock().spare.replace(place));
 
-        drop(node);
+        drop(before);
     }
 
     /// Ends every listed wait silently. Called when the process is gone.
