@@ -22,7 +22,13 @@ use crate::{
                 self,
                 Element, //
             },
-            fence::Fence,
+            fence::{
+                one::{
+                    Few,
+                    Signalled, //
+                },
+                Fence, //
+            },
             interrupted_waits::{
                 InterruptedWaits,
                 SameCall, //
@@ -441,24 +447,34 @@ pub(super) fn signal_quickly(call: Call<'_>, arg: u64) -> Option<DxgResult> {
     let lookup = call.process.handles.lookup();
     let fence = lookup.plain_fence(one.object, one.device, |rights| rights.signal)?;
 
-    if fence
-        .signal_alone(Stamp::of_caller(), one.value, false)
-        .ok()?
-    {
-        return Some(Ok(()));
-    }
-    // Its device has to be told to others.
-    if fence.cross_adapter().is_some() {
-        return None;
+    let signalled = fence.signal_one(Stamp::of_caller(), one.value).ok()?;
+
+    match &signalled {
+        Signalled::Alone => return Some(Ok(())),
+        Signalled::Releasing(..) => {}
+        // Its device has to be told to others.
+        Signalled::Not if fence.cross_adapter().is_some() => return None,
+        Signalled::Not => {
+            let fence = fence.clone();
+
+            drop(signalled);
+            drop(lookup);
+            return Some(signal_others(fence, one.value));
+        }
     }
 
-    let fence = fence.clone();
+    let mut few = Few::new();
+
+    signalled.take_few(&mut few);
+
+    let fence = few.has_rest().then(|| fence.clone());
 
     drop(lookup);
-    Some(signal_others(fence, one.value))
+    few.release(fence);
+    Some(Ok(()))
 }
 
-/// Signals a fence that has waiters to release.
+/// Signals a fence that has waiters to release, and is native somewhere.
 #[inline(never)]
 fn signal_others(fence: Arc<Fence>, value: u64) -> DxgResult {
     Ok(fence.signal(value, false)?)

@@ -146,6 +146,9 @@ pub struct WouldRewind;
 /// lock in between.
 pub const BATCH: u32 = 64;
 
+/// The same where the lock of a table of handles is held as well.
+pub const FEW: u32 = 2;
+
 /// How many times a signal takes the fence lock for the waiters that it releases. It leaves the
 /// others to the worker, so that no signaller pays for waits that others have piled up.
 pub const BATCHES: u32 = 64;
@@ -215,6 +218,14 @@ impl Step {
             current.store(self.value);
         }
     }
+}
+
+/// One whom a signal has taken out.
+pub enum Taken<N, W> {
+    /// A node, whose waiter is to be told.
+    Node(N),
+    /// A thread that was told, and what wakes it if that has ended its wait.
+    Sleeper(WaitKey, Option<W>),
 }
 
 /// Those who waited when the last one who could signal was gone.
@@ -445,6 +456,7 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
     ///
     /// Waiters are compared with the signalled value itself, not with a later look at the word, so
     /// a signal followed by a rewind loses no waiter (FEN-34).
+    #[inline(always)]
     pub fn signal(
         &mut self,
         current: &impl CurrentValue,
@@ -655,34 +667,63 @@ impl<M: WaitMap, L: SleeperList> Waiters<M, L> {
         woken: &mut Woken<L::Wake>,
     ) -> Option<Sweep> {
         for _ in 0..BATCH {
-            let key = match &sweep.passed {
-                None => self.first()?,
-                Some(passed) => self.next(passed)?,
-            };
-
-            if !fence_value::satisfies(sweep.due.value, key.value) {
-                return None;
+            match self.take_next(&mut sweep)? {
+                None => {}
+                Some(Taken::Node(node)) => due.put(node),
+                Some(Taken::Sleeper(key, wake)) => woken.add(key, News::Satisfied, wake),
             }
-            if key.seq >= sweep.due.before.get() {
-                sweep.passed = Some(key);
-                continue;
-            }
-
-            if let Some(wake) = self.sleepers.tell(&key, News::Satisfied) {
-                self.queued = self.queued.saturating_sub(1);
-                woken.add(key, News::Satisfied, wake);
-                continue;
-            }
-
-            let node = match &sweep.passed {
-                None => self.map.take_first(),
-                Some(_) => self.map.take(&key),
-            }?;
-
-            self.queued = self.queued.saturating_sub(1);
-            due.put(node);
         }
-        Some(sweep)
+        self.rest_of(sweep)
+    }
+
+    /// The same for at most [`FEW`] of them, each of which is handed to `add`, in order.
+    pub fn sweep_few(
+        &mut self,
+        mut sweep: Sweep,
+        mut add: impl FnMut(Taken<M::Node, L::Wake>),
+    ) -> Option<Sweep> {
+        for _ in 0..FEW {
+            if let Some(taken) = self.take_next(&mut sweep)? {
+                add(taken);
+            }
+        }
+        self.rest_of(sweep)
+    }
+
+    /// What is left of it, if somebody is.
+    fn rest_of(&self, sweep: Sweep) -> Option<Sweep> {
+        (self.queued != 0).then_some(sweep)
+    }
+
+    /// Takes out the next one whom a signal releases, if it is not to be passed over; `None` if
+    /// there is nobody else.
+    #[inline(always)]
+    fn take_next(&mut self, sweep: &mut Sweep) -> Option<Option<Taken<M::Node, L::Wake>>> {
+        if self.queued == 0 {
+            return None;
+        }
+
+        let (of_map, of_list) = match &sweep.passed {
+            None => (self.map.first(), self.sleepers.first()),
+            Some(passed) => (self.map.next(passed), self.sleepers.next(passed)),
+        };
+        let key = lower(of_map, of_list)?;
+
+        if !fence_value::satisfies(sweep.due.value, key.value) {
+            return None;
+        }
+        if key.seq >= sweep.due.before.get() {
+            sweep.passed = Some(key);
+            return Some(None);
+        }
+
+        let taken = match of_list == Some(key) {
+            true => Taken::Sleeper(key, self.sleepers.tell(&key, News::Satisfied)?),
+            false => Taken::Node(self.map.take(&key)?),
+        };
+
+        self.queued = self.queued.saturating_sub(1);
+        Some(Some(taken))
     }
 
     /// Takes one waiter out again; `None` if it was released already.

@@ -9,6 +9,7 @@
 
 mod across;
 mod engines;
+pub(crate) mod one;
 
 use super::{
     about::About,

@@ -32,8 +32,8 @@ use crate::{
         sleepers::{Listed, News, SleeperList, Woken, MAX_SLEEPERS},
         wait_set::{Mode, WaitEnd, WaitSet},
         waiters::{
-            CurrentValue, EnqueueResult, MonitoredValue, SleepResult, Sweep, WaitKey, WaitMap,
-            Waiters, WouldRewind,
+            CurrentValue, EnqueueResult, MonitoredValue, SleepResult, Sweep, Taken, WaitKey,
+            WaitMap, Waiters, WouldRewind,
         },
     },
     platform::{load_acquire, word64, Word64},
@@ -316,8 +316,37 @@ impl Fence {
         Ok(())
     }
 
-    /// A CPU signal as the call about one fence makes it: first without a look at waiters that it
-    /// would have to release.
+    /// A CPU signal as the call about one monitored fence makes it: the first few whom it releases
+    /// are taken out with the lock of the handle table, and are released before the others. How
+    /// many these are, and what there is left to do.
+    #[cfg(not(loom))]
+    pub(super) fn begin_few(
+        &self,
+        value: u64,
+        rewind: bool,
+    ) -> Result<(u32, Option<Sweep>), WouldRewind> {
+        let mut few = Vec::new();
+        let mut waiters = self.lock();
+        let rest = waiters
+            .signal(&self.current, value, rewind)?
+            .and_then(|sweep| waiters.sweep_few(sweep, |taken| few.push(taken)));
+
+        drop(waiters);
+
+        let count = few.len() as u32;
+
+        for taken in few {
+            match taken {
+                Taken::Node(node) if node.wait.set.satisfy() => node.wait.finish(),
+                Taken::Sleeper(_, Some(wait)) => wait.finish(),
+                _ => {}
+            }
+        }
+        Ok((count, rest))
+    }
+
+    /// A CPU signal of one of several fences, or of a native fence: first without a look at waiters
+    /// that it would have to release.
     pub(super) fn signal_quickly(&self, value: u64, rewind: bool) -> Result<(), WouldRewind> {
         if self.signal_alone(value, rewind)? {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::{
             Mode::{All, Any},
             WaitEnd::{Cancelled, Orphaned, Satisfied},
         },
-        waiters::{CurrentValue, WaitKey, Waiters, WouldRewind, BATCH},
+        waiters::{CurrentValue, WaitKey, Waiters, WouldRewind, BATCH, FEW},
     },
     platform::{load_acquire, word64},
 };
@@ -361,8 +361,48 @@ fn fen_31_many_waiters_are_released_in_batches() {
             rest = fence.continue_signal(sweep);
             holds += 1;
         }
-        assert_eq!(holds, count / BATCH + 1);
+        assert_eq!(holds, count.div_ceil(BATCH));
         assert!(waits.iter().all(|wait| wait.outcome() == Some(Satisfied)));
+    }
+}
+
+/// The call about one fence releases a few of them first, in the order of their values, nodes and
+/// threads that sleep in memory of their own, and goes on with the others.
+#[test]
+fn fen_31_the_first_few_are_released_before_the_others() {
+    for count in 1..=2 * FEW {
+        for first_sleeps in 0..2 {
+            let fence = Fence::new(0);
+            let waits: Vec<_> = (1..=count)
+                .map(|value| {
+                    let how = [Wait::start, Wait::start_on_stack];
+
+                    how[((value + first_sleeps) % 2) as usize](Any, &[(&fence, value.into())])
+                })
+                .collect();
+            let later = wait_for(&fence, u64::from(count) + 1);
+            let (taken, mut rest) = fence.begin_few(count.into(), false).unwrap();
+            let done = |wait: &Arc<Wait>| wait.outcome() == Some(Satisfied);
+
+            assert_eq!(taken, count.min(FEW));
+            assert_eq!(rest.is_some(), count >= FEW);
+            assert_eq!(
+                waits.iter().take_while(|wait| done(wait)).count() as u32,
+                taken
+            );
+            assert_eq!(waits.iter().filter(|wait| done(wait)).count() as u32, taken);
+            while let Some(sweep) = rest {
+                rest = fence.continue_signal(sweep);
+            }
+            for wait in &waits {
+                assert_eq!((wait.outcome(), wait.deliveries()), (Some(Satisfied), 1));
+            }
+            assert_eq!((later.outcome(), fence.current()), (None, count.into()));
+            for wait in waits {
+                wait.leave_if_ended();
+            }
+            assert!(later.cancel());
+        }
     }
 }
 
