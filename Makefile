@@ -108,6 +108,10 @@ requirements: ## list which tests showed each requirement in the last `make test
 bench: vm-parts ## measure against ntsync, drm_syncobj, dma-buf and others; results in build/bench
 	@tools/bench/run --kernel $(KERNEL)
 
+.PHONY: bench-against
+bench-against: vm-parts ## measure against another COMMIT, in turns, in one boot
+	@KERNEL=$(KERNEL) tools/bench/against "$(COMMIT)"
+
 .PHONY: bench-wine
 bench-wine: vm-parts ## measure against the server of Debian's Wine; results in build/bench/wine
 	@tools/wine/run --kernel $(KERNEL)

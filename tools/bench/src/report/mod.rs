@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From measurements to ratios, a table and plots.
 
+pub mod against;
 pub mod compare;
 pub mod plot;
 pub mod ratio;
