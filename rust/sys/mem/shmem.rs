@@ -154,12 +154,31 @@ const EDQUOT: i32 = bindings::EDQUOT as i32;
 /// `FMODE_READ` of a file's mode.
 const FMODE_READ: u32 = 1 << 0;
 
+/// The right to write to a shmem file, which others could seal: until it is dropped they cannot.
+struct WriteRight(ARef<File>);
+
+impl WriteRight {
+    /// Takes it; EACCES if the descriptor, a seal or the file forbids that.
+    fn new(file: &ARef<File>) -> Result<Self> {
+        // SAFETY: This is an open shmem file.
+        to_result(unsafe { ffi::dxg_shmem_get_write(file.as_ptr()) })?;
+
+        Ok(Self(file.clone()))
+    }
+}
+
+impl Drop for WriteRight {
+    fn drop(&mut self) {
+        // SAFETY: `dxg_shmem_get_write` succeeded for this file.
+        unsafe { ffi::dxg_shmem_put_write(self.0.as_ptr()) }
+    }
+}
+
 /// A shmem file that we may write to, if that was asked for.
-#[pin_data(PinnedDrop)]
+#[pin_data]
 struct ShmemFile {
     file: ARef<File>,
-    /// The right to write was taken: others can seal the file.
-    has_write_right: bool,
+    _write_right: Option<WriteRight>,
     /// It was made here, so that nobody else uses it.
     is_new: bool,
     /// It may have pages.
@@ -170,10 +189,10 @@ struct ShmemFile {
 }
 
 impl ShmemFile {
-    fn new(file: ARef<File>, has_write_right: bool, is_new: bool) -> impl PinInit<Self> {
+    fn new(file: ARef<File>, write_right: Option<WriteRight>, is_new: bool) -> impl PinInit<Self> {
         pin_init!(Self {
             file,
-            has_write_right,
+            _write_right: write_right,
             is_new,
             is_touched: AtomicFlag::new(false),
             users <- new_spinlock!(0, "ShmemFile::users"),
@@ -189,7 +208,7 @@ impl ShmemFile {
         // SAFETY: We own the only reference to a new file.
         let file = unsafe { ARef::from_raw(file.cast()) };
 
-        Ok(pin_arc(Self::new(file, false, true), GFP_KERNEL_ACCOUNT)?)
+        Ok(pin_arc(Self::new(file, None, true), GFP_KERNEL_ACCOUNT)?)
     }
 
     /// All its bytes become zeros, which take no memory.
@@ -217,16 +236,6 @@ impl ShmemFile {
     fn set_unevictable(&self, unevictable: bool) {
         // SAFETY: The file is an open shmem file.
         unsafe { ffi::dxg_shmem_set_unevictable(self.file.as_ptr(), unevictable) }
-    }
-}
-
-#[pinned_drop]
-impl PinnedDrop for ShmemFile {
-    fn drop(self: Pin<&mut Self>) {
-        if self.has_write_right {
-            // SAFETY: `dxg_shmem_get_write` succeeded for this file.
-            unsafe { ffi::dxg_shmem_put_write(self.file.as_ptr()) }
-        }
     }
 }
 
@@ -288,15 +297,14 @@ impl<P: Payer> Shmem<P> {
         if count as u64 > size / PAGE_SIZE as u64 {
             return Err(BadSection::TooShort);
         }
-        if write {
-            // SAFETY: This is an open shmem file; `ShmemFile` gives the right back.
-            to_result(unsafe { ffi::dxg_shmem_get_write(file.as_ptr()) })
-                .map_err(|_| BadSection::Denied)?;
-        }
 
         // SAFETY: We never use the position of the file.
         let file = unsafe { LocalFile::assume_no_fdget_pos(file) };
-        let file = pin_arc(ShmemFile::new(file, write, false), GFP_KERNEL_ACCOUNT)
+        let write_right = match write {
+            true => Some(WriteRight::new(&file).map_err(|_| BadSection::Denied)?),
+            false => None,
+        };
+        let file = pin_arc(ShmemFile::new(file, write_right, false), GFP_KERNEL_ACCOUNT)
             .map_err(|_| BadSection::Failed(ENOMEM))?;
 
         Ok(Self::of_file(file, count, payer, false)?)

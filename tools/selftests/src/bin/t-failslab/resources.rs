@@ -4,6 +4,7 @@
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::*;
 use opendxg::{Device, Status};
+use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
 use selftests::call::succeeds;
 use selftests::dma_buf::udmabuf;
 use selftests::region::Region;
@@ -11,6 +12,7 @@ use selftests::resource::{
     destruction, export, flags, slot, Create, OpenAtOnce, OpenGlobal, OpenNt, OpenResource,
     PAGE_SIZE,
 };
+use selftests::time::eventually;
 use selftests::{fixture, TestResult};
 
 use crate::t_failslab::plain::{close, keep, Maker, Plain, Sweep};
@@ -58,6 +60,22 @@ pub(crate) const ALL: &[(&str, Maker)] = &[
             1,
         )
     }),
+    (
+        "CreateAllocation: a memory file that can be sealed",
+        |sweep| {
+            let file = memfd_create("t-failslab", MemfdFlags::ALLOW_SEALING)?;
+            rustix::fs::ftruncate(&file, PAGE_SIZE)?;
+            created(
+                sweep,
+                |device| Ok(Create::section(device, 0, slot(&file), PAGE_SIZE)),
+                1,
+            )?;
+            // No call that has failed keeps the right to write to it.
+            eventually("nobody may write to the file", || {
+                fcntl_add_seals(&file, SealFlags::WRITE).is_ok()
+            })
+        },
+    ),
     ("CreateAllocation: a dma-buf of udmabuf", |sweep| {
         let (file, _memory) = udmabuf(2 * PAGE_SIZE)?;
         created(
