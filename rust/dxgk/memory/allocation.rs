@@ -22,7 +22,7 @@ use crate::dxgk::{
     },
     vidmm::{
         mover::Mover,
-        residency::LiveMemory,
+        residency::live::LiveMemory,
         site::Site, //
     }, //
 };

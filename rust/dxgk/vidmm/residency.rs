@@ -22,11 +22,7 @@
 
 use super::{
     all_allocations::Among,
-    aperture::{
-        Aperture,
-        ShownRange, //
-    },
-    freed::Look,
+    aperture::ShownRange,
     idle::{
         Idle,
         IdleList,
@@ -40,14 +36,7 @@ use super::{
     },
     placement::Placement,
     resident_in::ResidentIn,
-    segment::{
-        AdapterMemory,
-        LocalPages, //
-    },
-    shortage::{
-        Room,
-        Shortage, //
-    },
+    segment::LocalPages,
     shrinker::{
         ReclaimItem,
         Reclaimable, //
@@ -56,24 +45,13 @@ use super::{
 };
 use crate::{
     ddi::{
-        class::Passive,
         object,
         paging::PageTableEntry,
         types::Place, //
     },
     dxgk::memory::storage::Storage,
-    error::{
-        DxgError,
-        DxgResult,
-        Status, //
-    },
     logic::{
         gpu_ranges::Mapping,
-        paging_log::{
-            self,
-            Action,
-            Operation, //
-        },
         reclaim_rules::Facts,
         users::{
             Usage,
@@ -81,28 +59,16 @@ use crate::{
             Users, //
         }, //
     },
-    sys::{
-        alloc::{
-            pin_arc,
-            tree_place, //
-        },
-        mem::{
-            movable::moving::MoveError,
-            pages::PageSource, //
-        }, //
-    }, //
+    sys::mem::pages::PageSource, //
 };
-use core::ops::Deref;
 use kernel::{
     alloc::AllocError,
-    new_mutex,
     prelude::*,
     sync::{
         atomic::{
             Acquire,
             Atomic,
             AtomicFlag,
-            Full,
             Relaxed,
             Release, //
         },
@@ -113,7 +79,9 @@ use kernel::{
 
 pub(super) mod change;
 mod elsewhere;
+pub(crate) mod live;
 pub(in crate::dxgk) mod offers;
+mod ready;
 mod reclaim;
 mod turns;
 
@@ -242,24 +210,6 @@ struct Left {
     _pinned: Option<Arc<PinnedPages>>,
 }
 
-/// What the memory manager knows of an allocation that is there: its drop is the end.
-pub(crate) struct LiveMemory(Arc<AllocationMemory>);
-
-impl Deref for LiveMemory {
-    type Target = Arc<AllocationMemory>;
-
-    fn deref(&self) -> &Arc<AllocationMemory> {
-        &self.0
-    }
-}
-
-impl Drop for LiveMemory {
-    /// Context: may sleep, no locks held.
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
 /// An allocation, as the memory manager knows it.
 #[pin_data]
 pub(crate) struct AllocationMemory {
@@ -284,76 +234,6 @@ pub(crate) struct AllocationMemory {
     turn: Mutex<Turn>,
     #[pin]
     state: Mutex<State>,
-}
-
-impl LiveMemory {
-    /// An allocation of these bytes, which is to be at `site`, of the adapter with this memory.
-    pub(crate) fn new(
-        kmd: Arc<object::Allocation>,
-        mover: Mover,
-        adapter: &AdapterMemory,
-        storage: Option<Arc<Storage>>,
-        site: Site,
-        size: u64,
-        priority: u32,
-    ) -> Result<Self, AllocError> {
-        let unmoveable = site.properties.unmoveable;
-        let may_move = storage.as_ref().is_some_and(|storage| storage.may_move());
-        let (victim, item) = match may_move {
-            true => reclaim::places(&adapter.shrinker)
-                .map(|(victim, item)| (Some(victim), Some(item)))?,
-            false => (None, None),
-        };
-        let (all, number) = (&adapter.allocations, kmd.id());
-        let place = tree_place()?;
-        let memory = pin_arc(
-            pin_init!(AllocationMemory {
-                kmd,
-                group: Atomic::new(site.group()),
-                is_physical: Atomic::new(site.properties.accessed_physically),
-                wants_64kb: Atomic::new(site.wants_64kb_pages()),
-                size: Atomic::new(size),
-                priority: Atomic::new(priority),
-                mover,
-                is_notified: AtomicFlag::new(false),
-                victim,
-                turn <- new_mutex!(
-                    Turn {
-                        site,
-                        local: None,
-                        home: None,
-                        shown: None,
-                        pinned: None,
-                    },
-                    "AllocationMemory::turn"
-                ),
-                state <- new_mutex!(
-                    State {
-                        storage,
-                        ended: false,
-                        users: Users::new(),
-                        placement: None,
-                        is_idle: false,
-                        unmoveable,
-                        idle: None,
-                        idle_place: None,
-                        offered: None,
-                        offered_place: None,
-                        is_decommitted: false,
-                        is_written: false,
-                        item,
-                        told: None,
-                        among: Some(all.among(number)),
-                    },
-                    "AllocationMemory::state"
-                ),
-            }),
-            GFP_KERNEL_ACCOUNT,
-        )?;
-
-        all.add(place, number, memory.clone());
-        Ok(Self(memory))
-    }
 }
 
 impl AllocationMemory {
@@ -687,247 +567,6 @@ impl AllocationMemory {
             false => storage.replace_by(Place::SystemMemory, home.clone()),
         }
         .is_ok()
-    }
-
-    /// Pays for the pages of system memory that [`AllocationMemory::prepare`] will take, until
-    /// [`AllocationMemory::pay_back`].
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn pay_ahead(&self) -> DxgResult {
-        // Dropped after the lock.
-        let storage;
-        let turn = self.lock_turn();
-
-        storage = {
-            let state = self.state.lock();
-
-            match state.placement {
-                Some(_) => None,
-                None => state.storage.clone(),
-            }
-        };
-        match &storage {
-            Some(storage) if turn.site.segment.is_none() || !storage.may_move() => {
-                storage.pages().pay_ahead().map_err(DxgError::from_errno)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Ends what was paid for and not taken.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn pay_back(&self) {
-        let storage = self.state.lock().storage.clone();
-
-        if let Some(storage) = storage {
-            storage.pages().pay_back();
-        }
-    }
-
-    /// Takes what residency needs: pages of system memory, or a place in the segment.
-    ///
-    /// Context: a system call that is charged, no locks held.
-    pub(crate) fn prepare(self: &Arc<Self>) -> Result<(), Shortage> {
-        // Dropped after the lock.
-        let storage;
-        let mut turn = self.lock_turn();
-
-        self.commit()?;
-
-        {
-            let state = self.state.lock();
-
-            if state.placement.is_some() {
-                return Ok(());
-            }
-            storage = state.storage.clone();
-        }
-
-        let storage = storage.as_ref().ok_or(Status::INVALID_PARAMETER)?;
-
-        self.take_room(&mut turn, storage)
-    }
-
-    fn take_room(&self, turn: &mut Turn, storage: &Arc<Storage>) -> Result<(), Shortage> {
-        let Turn {
-            site,
-            local,
-            shown,
-            pinned,
-            ..
-        } = turn;
-
-        if let (Some(segment), true, None) = (&site.segment, storage.may_move(), &pinned) {
-            if local.is_none() {
-                let look = Look::take(&segment.freed);
-                let taken = segment
-                    .take(storage.count(), site.layout, Some(&self.mover.log))
-                    .map_err(|error| {
-                        let available = segment.available();
-
-                        let properties = &site.properties;
-                        let room = Room {
-                            idle: segment.idle.clone(),
-                            segment: Some((segment.id, look)),
-                            stays: properties.unmoveable || properties.accessed_physically,
-                        };
-
-                        Shortage::of_room(error, self.size(), available, room)
-                    })?;
-
-                take_pages(&*taken)?;
-                *local = Some(taken);
-            }
-            return Ok(());
-        }
-        if let (Some(aperture), None) = (&site.aperture, &shown) {
-            let taken = self.range_of(aperture, storage).map_err(|error| {
-                let available = aperture.available();
-
-                let room = Room {
-                    idle: aperture.idle.clone(),
-                    segment: None,
-                    stays: true,
-                };
-
-                Shortage::of_room(error, self.size(), available, room)
-            })?;
-
-            *shown = Some(taken);
-        }
-        if pinned.is_none() {
-            *pinned = Some(PinnedPages::new(storage, &self.mover.log)?);
-        }
-        Ok(())
-    }
-
-    /// Takes a range of the aperture for all of it.
-    fn range_of(&self, aperture: &Arc<Aperture>, storage: &Storage) -> Result<Arc<ShownRange>> {
-        let alignment = self.kmd.info.alignment;
-
-        aperture.take(self.kmd.clone(), storage.count(), alignment.into())
-    }
-
-    /// Gives it its placement, after [`AllocationMemory::prepare`]. Nothing happens if it has one,
-    /// or if nobody wants it any more.
-    ///
-    /// Context: may sleep, no locks held.
-    pub(crate) fn finish(self: &Arc<Self>) -> DxgResult {
-        // Dropped after the lock.
-        let storage;
-        let mut turn = self.lock_turn();
-
-        self.commit()?;
-
-        {
-            let state = self.state.lock();
-
-            if !state.users.are_wanted() || state.placement.is_some() {
-                return Ok(());
-            }
-            storage = state.storage.clone();
-        }
-
-        let storage = storage.as_ref().ok_or(Status::INVALID_PARAMETER)?;
-
-        self.place(&mut turn, storage)
-    }
-
-    /// Gives it its placement.
-    fn place(self: &Arc<Self>, turn: &mut Turn, storage: &Arc<Storage>) -> DxgResult {
-        let local = match turn.local.clone() {
-            Some(local) => self.moved(turn, storage, local)?,
-            None => None,
-        };
-        let placement = match local {
-            Some(placement) => placement,
-            None => {
-                let pinned = match turn.pinned.take() {
-                    Some(pinned) => pinned,
-                    None => PinnedPages::new(storage, &self.mover.log)?,
-                };
-
-                if let (Some(aperture), None) = (&turn.site.aperture, &turn.shown) {
-                    let shown = self.range_of(aperture, storage);
-
-                    turn.shown = Some(shown.map_err(DxgError::from_errno)?);
-                }
-                if let Some(shown) = &turn.shown {
-                    shown.show(pinned.source())?;
-                }
-                Placement::System(pinned, turn.shown.clone())
-            }
-        };
-
-        let at = placement.physical();
-
-        {
-            let mut state = self.state.lock();
-
-            // Nobody wanted it before, or somebody who waits for this does.
-            state.placement = Some(placement);
-            self.relist(&mut state);
-        }
-        self.refresh();
-        self.notify(at);
-        Ok(())
-    }
-
-    /// NotifyResidency, if the KMD has asked for it (MEM-77).
-    fn notify(&self, at: Option<(u32, u64)>) {
-        if !self.kmd.info.explicit_residency_notification {
-            return;
-        }
-
-        let (segment, offset) = at.unwrap_or_default();
-
-        // It may have lost its physical addresses by UpdateAllocationProperty.
-        if self.is_notified.xchg(at.is_some(), Full) == at.is_some() {
-            return;
-        }
-        self.mover.log.write(|| Action {
-            operation: Operation::NotifyResidency,
-            segment,
-            offset,
-            flags: if at.is_some() { paging_log::VALID } else { 0 },
-            ..Action::default()
-        });
-        self.kmd.notify_residency(&Passive::here(), at);
-    }
-
-    /// Moves the bytes into a segment. `None`: they stay where they are, because something else
-    /// holds them there.
-    fn moved(
-        &self,
-        turn: &mut Turn,
-        storage: &Arc<Storage>,
-        local: Arc<LocalPages>,
-    ) -> DxgResult<Option<Placement>> {
-        let place = Place::Segment(local.segment());
-
-        if storage.place() != place {
-            let home = storage.pages();
-
-            home.take_used().map_err(DxgError::from_errno)?;
-            self.mover
-                .clear(&local, &*home)
-                .map_err(DxgError::from_errno)?;
-            match self.mover.move_to(storage, place, local.clone()) {
-                Ok(()) => {
-                    turn.home = Some(home);
-                    self.state.lock().is_written = false;
-                }
-                Err(MoveError::Failed(error)) => return Err(DxgError::from_errno(error)),
-                Err(_) => {
-                    turn.local = None;
-                    return Ok(None);
-                }
-            }
-        }
-        let pinned = Arc::new(storage.pin()?, GFP_KERNEL_ACCOUNT)?;
-
-        Ok(Some(Placement::Local(local, pinned)))
     }
 }
 
