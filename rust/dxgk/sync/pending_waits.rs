@@ -97,19 +97,6 @@ struct Listed {
     closed: bool,
 }
 
-impl Listed {
-    /// Lists a wait, with `more` if there is no place. What is not needed is left to be dropped
-    /// without the lock. False if nothing was done, because there is no place.
-    fn add(&mut self, id: u64, wait: &Arc<dyn ListedWait>, more: &mut Option<Place>) -> bool {
-        let Some(place) = self.spare.take().or_else(|| more.take()) else {
-            return false;
-        };
-
-        self.waits.insert(place.into_node(id, wait.clone()));
-        true
-    }
-}
-
 impl PendingWaits {
     /// No waits.
     pub(crate) fn new(account: Account) -> Result<Arc<Self>> {
@@ -189,27 +176,21 @@ impl PendingWaits {
     /// Lists a wait with this id that is about to be registered, so that it ends with the process.
     /// INVALID_PARAMETER if the process has ended, as for its handles.
     pub(in crate::dxgk) fn list(&self, id: u64, wait: Arc<dyn ListedWait>) -> DxgResult {
-        let mut more = None;
-
-        while !self.list_with(id, &wait, &mut more)? {
-            more = Some(tree_place()?);
-        }
-        Ok(())
-    }
-
-    /// The same, with `more` if there is no place; false if there is none.
-    fn list_with(
-        &self,
-        id: u64,
-        wait: &Arc<dyn ListedWait>,
-        more: &mut Option<Place>,
-    ) -> DxgResult<bool> {
+        let spare = self.listed.lock().spare.take();
+        let place = match spare {
+            Some(place) => place,
+            None => tree_place()?,
+        };
+        let node = place.into_node(id, wait);
         let mut listed = self.listed.lock();
 
-        match listed.closed {
-            true => Err(Status::INVALID_PARAMETER.into()),
-            false => Ok(listed.add(id, wait, more)),
+        if listed.closed {
+            drop(listed);
+            drop(node);
+            return Err(Status::INVALID_PARAMETER.into());
         }
+        listed.waits.insert(node);
+        Ok(())
     }
 
     /// Takes a wait off the list, if it is there.
