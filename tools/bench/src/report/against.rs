@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 
 use super::compare::label;
-use super::ratio::ratio;
+use super::ratio::{median, of_blocks};
 use crate::result::{Group, Series};
 
 /// What is read of a run. Another commit may know more or less.
@@ -16,75 +16,58 @@ struct Run {
     groups: Vec<Group>,
 }
 
-/// All runs of one version.
-#[derive(Default)]
-struct Version {
-    groups: Vec<Group>,
-}
-
-impl Version {
-    /// Adds a run: the blocks of a participant go behind those that it has.
-    fn add(&mut self, run: Run) {
-        for group in run.groups {
-            match self.groups.iter_mut().find(|own| own.name == group.name) {
-                None => self.groups.push(group),
-                Some(own) => group.series.into_iter().for_each(|more| add_to(own, more)),
-            }
-        }
-    }
-
+impl Run {
     fn find(&self, group: &str, series: &Series) -> Option<&Series> {
         let group = self.groups.iter().find(|own| own.name == group)?;
         group.find(&series.name, series.at)
     }
 }
 
-fn add_to(group: &mut Group, more: Series) {
-    let is_same = |own: &&mut Series| own.name == more.name && own.at == more.at;
-    match group.series.iter_mut().find(is_same) {
-        None => group.series.push(more),
-        Some(own) => own.blocks.extend(more.blocks),
-    }
+/// The blocks of a participant in both runs of each round, as many of one as of the other: only
+/// blocks of one round were measured close to each other.
+fn blocks(rounds: &[(Run, Run)], group: &str, series: &Series) -> (Vec<f64>, Vec<f64>) {
+    let found = rounds.iter().filter_map(|(this, other)| {
+        let pair = this.find(group, series).zip(other.find(group, series))?;
+        Some(pair.0.blocks.iter().zip(&pair.1.blocks))
+    });
+    found.flatten().map(|(this, other)| (*this, *other)).unzip()
 }
 
-/// The median of the blocks.
-fn median(series: &Series) -> f64 {
-    let mut sorted = series.blocks.clone();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// The table of what both have measured: lines that begin with `this` or `other`.
+/// The table of what both have measured: lines that begin with `this` or `other`, one of each for
+/// a round.
 pub fn table(text: &str) -> Result<String, Box<dyn Error>> {
-    let (mut this, mut other) = (Version::default(), Version::default());
+    let (mut this, mut other) = (Vec::<Run>::new(), Vec::<Run>::new());
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let (side, run) = line.split_once(' ').ok_or("a line without a run")?;
-        let version = match side {
+        let runs = match side {
             "this" => &mut this,
             "other" => &mut other,
             _ => return Err(format!("no side {side}").into()),
         };
-        version.add(serde_json::from_str(run).map_err(|error| format!("{side}: {error}"))?);
+        runs.push(serde_json::from_str(run).map_err(|error| format!("{side}: {error}"))?);
     }
+    let rounds: Vec<_> = this.into_iter().zip(other).collect();
+    let (first, _) = rounds.first().ok_or("no round was measured")?;
     let mut out = String::new();
     writeln!(
         out,
         "{:<44} {:>10} {:>10}  this / other",
         "", "this", "other"
     )?;
-    for group in &this.groups {
+    for group in &first.groups {
         writeln!(out, "{}: {}", group.name, group.title)?;
         for series in &group.series {
-            let Some(before) = other.find(&group.name, series) else {
+            let (this, other) = blocks(&rounds, &group.name, series);
+            if this.is_empty() {
                 continue;
-            };
-            let ratio = ratio(series, before);
+            }
+            let ratio = of_blocks(&this, &other);
             writeln!(
                 out,
                 "  {:<42} {:>10.0} {:>10.0}  {:.2} [{:.2} .. {:.2}]",
                 label((&series.name, series.at)),
-                median(series),
-                median(before),
+                median(this.into_iter()),
+                median(other.into_iter()),
                 ratio.value,
                 ratio.low,
                 ratio.high
@@ -108,17 +91,17 @@ mod tests {
     }
 
     #[test]
-    fn rounds_of_one_side_are_taken_together() {
+    fn blocks_are_compared_with_those_of_their_round() {
         let lines = [
-            run("other", "one", "10"),
+            run("other", "one", "10, 10, 10"),
             run("this", "one", "20"),
-            run("other", "one", "10, 10"),
-            run("this", "one", "20, 20"),
+            run("other", "one", "100"),
+            run("this", "one", "200, 200"),
             run("this", "new", "7"),
         ];
         let table = table(&lines.join("\n")).unwrap();
         assert!(
-            table.contains("20         10  2.00 [2.00 .. 2.00]"),
+            table.contains("110         55  2.00 [2.00 .. 2.00]"),
             "{table}"
         );
         assert!(!table.contains("new"), "nobody to compare it with");
@@ -126,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_is_no_run_is_an_error() {
-        for text in ["this", "who {}", "this {}", "this {\"groups\":1}"] {
+        for text in ["", "this", "who {}", "this {}", "this {\"groups\":1}"] {
             assert!(table(text).is_err(), "{text}");
         }
     }

@@ -37,7 +37,8 @@ pub fn ratio_in_units(ours: (&Series, &Series), theirs: (&Series, &Series)) -> R
     of_blocks(&in_units(ours), &in_units(theirs))
 }
 
-fn of_blocks(ours: &[f64], theirs: &[f64]) -> Ratio {
+/// As [`ratio`] of blocks of the same rounds.
+pub(super) fn of_blocks(ours: &[f64], theirs: &[f64]) -> Ratio {
     let pairs = ours.iter().zip(theirs);
     let ratios: Vec<f64> = pairs
         .map(|(ours, theirs)| ours / theirs)
@@ -62,7 +63,8 @@ fn of_blocks(ours: &[f64], theirs: &[f64]) -> Ratio {
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+/// The median of these values.
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
