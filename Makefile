@@ -93,7 +93,7 @@ stress: ## run the stress tests as often and as long as the specification says, 
 	@ROUNDS=$(ROUNDS) FENCE_ROUNDS=$(FENCE_ROUNDS) tools/env/test $(KERNEL) stress
 
 .PHONY: kills
-kills: ## kill clients at any moment beside one that is measured, a million of them or ROUNDS
+kills: ## kill clients at any moment, a tenth beside one that is measured, a million or ROUNDS
 	@ROUNDS=$(ROUNDS) tools/env/test $(KERNEL) kills
 
 .PHONY: nightly

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clients that are killed at any moment, beside one that waits and signals all the time. How long
-//! that one takes is compared with what it takes beside processes that only compute. It has a
-//! processor of its own, if there is one, so it competes for nothing but what the kernel has once.
+//! Clients that are killed at any moment.
+//!
+//! A tenth of them are killed beside a client that waits and signals all the time. How long that
+//! one takes is compared with what it takes beside processes that only compute. It has a processor
+//! of its own, if there is one, so it competes for nothing but what the kernel has once. The others
+//! are killed on all processors at the same time, so that their ends meet.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use selftests::child::Child;
 use selftests::region::Region;
 use selftests::rounds::{seed, Dice};
@@ -19,10 +24,10 @@ use super::lang::Lang;
 use super::program::Program;
 use super::value::Arena;
 
-/// So many run at the same time.
+/// So many of a crowd run at the same time.
 const AT_ONCE: usize = 4;
 
-/// So many may be dying: their ends overlap.
+/// So many of a crowd may be dying: their ends overlap.
 const DYING: usize = 12;
 
 /// A client is killed after at most so many microseconds.
@@ -33,6 +38,12 @@ const QUIET: Duration = Duration::from_secs(2);
 
 /// Where the kernel says on which processors workers run that belong to none.
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
+
+/// One of so many clients is killed beside the one that is measured.
+const BESIDE: u32 = 10;
+
+/// How far it has come is said after so many, because a million takes hours.
+const TELL: u32 = 10_000;
 
 /// So many processes that only compute are killed, at most.
 const COMPUTING: u32 = 1000;
@@ -50,32 +61,29 @@ pub(crate) fn tests(suite: Suite) -> Suite {
 fn kills(count: u32) -> TestResult {
     let _adapters = super::adapters()?;
     let lang = Lang::read()?;
-    let mut arenas = [Arena::new()?, Arena::new()?];
     let seed = seed();
-    let (mut dice, mut programs) = (Dice::new(seed), Dice::new(seed));
+    let processors = std::thread::available_parallelism()?.get();
+    let beside = count.div_ceil(BESIDE);
     let times = Times::new()?;
     let other = Child::spawn(|| {
         stay_on(None, 1);
         times.measure()
     })?;
-    let _workers = Workers::stay_on_first()?;
+    let workers = Workers::stay_on_first()?;
     stay_on(None, 0);
     std::thread::sleep(QUIET);
     times.is_going_on(Phase::Alone)?;
 
     times.begin(Phase::Computing);
-    let computing = count.min(COMPUTING);
-    crowd(computing, &mut dice, || Child::spawn(compute))?;
+    let computing = beside.min(COMPUTING);
+    crowd(computing, &mut Dice::new(seed), || Child::spawn(compute))?;
     times.is_going_on(Phase::Computing)?;
 
     times.begin(Phase::Clients);
-    let began = Instant::now();
-    crowd(count, &mut dice, || {
-        let program = Program::new(&lang, &mut programs);
-        Child::spawn(|| inside(&lang, &program, None, &mut arenas))
-    })?;
-    let took = began.elapsed();
+    clients(beside, seed, &lang)?;
     times.is_going_on(Phase::Clients)?;
+    other.kill()?;
+    drop(workers);
 
     println!("# another client, signal and wait by two threads, ns");
     println!("# alone: {}", times.show(Phase::Alone));
@@ -84,17 +92,50 @@ fn kills(count: u32) -> TestResult {
         times.show(Phase::Computing)
     );
     println!(
-        "# while {count} clients are killed, in {took:.0?}: {}",
+        "# while {beside} clients are killed: {}",
         times.show(Phase::Clients)
     );
-    other.kill()
+    everywhere(count - beside, processors, seed, &lang)
 }
 
-/// Makes so many processes, a few at a time, and kills each of them soon.
+/// Kills so many clients on all processors at the same time.
+fn everywhere(count: u32, processors: usize, seed: u64, lang: &Lang) -> TestResult {
+    let began = Instant::now();
+    let crowds = (0..processors).map(|processor| {
+        // These are `count` altogether.
+        let share = (count as usize + processor) / processors;
+        Child::spawn(|| {
+            stay_on(None, processor);
+            clients(share as u32, seed.wrapping_add(1 + processor as u64), lang)
+        })
+    });
+    let crowds = crowds.collect::<TestResult<Vec<_>>>()?;
+    for crowd in crowds {
+        crowd.join()?;
+    }
+    let took = began.elapsed();
+    println!("# {count} clients are killed on {processors} processors in {took:.0?}");
+    Ok(())
+}
+
+/// Makes so many clients of the driver and kills them.
+fn clients(count: u32, seed: u64, lang: &Lang) -> TestResult {
+    let mut arenas = [Arena::new()?, Arena::new()?];
+    let mut programs = Dice::new(seed);
+    crowd(count, &mut Dice::new(seed), || {
+        let program = Program::new(lang, &mut programs);
+        Child::spawn(|| inside(lang, &program, None, &mut arenas))
+    })
+}
+
+/// A crowd: makes so many processes, a few at a time, and kills each of them soon.
 fn crowd(count: u32, dice: &mut Dice, mut spawn: impl FnMut() -> TestResult<Child>) -> TestResult {
     let (mut processes, mut dying) = (VecDeque::new(), VecDeque::new());
-    for _ in 0..count {
+    for made in 1..=count {
         processes.push_back(spawn()?);
+        if made % TELL == 0 {
+            println!("# {made} of {count} in process {}", std::process::id());
+        }
         if processes.len() < AT_ONCE {
             continue;
         }
@@ -122,24 +163,34 @@ fn compute() -> TestResult {
     Ok(())
 }
 
-/// The processors of workers that belong to none, as they were.
-struct Workers(String);
+/// On which processors the workers that belong to none and the engines ran before.
+struct Workers {
+    mask: String,
+    engines: Vec<(Pid, CpuSet)>,
+}
 
 impl Workers {
     /// Workers of the kernel and engines of software GPUs stay on the first processor.
     fn stay_on_first() -> TestResult<Self> {
-        let before = std::fs::read_to_string(WORKERS)?;
+        let mask = std::fs::read_to_string(WORKERS)?;
         std::fs::write(WORKERS, "1")?;
+        let mut engines = Vec::new();
         for thread in named("opendxg/")? {
-            stay_on(Some(thread), 0);
+            if let Ok(processors) = sched_getaffinity(Some(thread)) {
+                engines.push((thread, processors));
+                stay_on(Some(thread), 0);
+            }
         }
-        Ok(Self(before))
+        Ok(Self { mask, engines })
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        let _ = std::fs::write(WORKERS, &self.0);
+        let _ = std::fs::write(WORKERS, &self.mask);
+        for (thread, processors) in &self.engines {
+            let _ = sched_setaffinity(Some(*thread), processors);
+        }
     }
 }
 
