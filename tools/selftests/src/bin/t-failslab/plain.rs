@@ -6,8 +6,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use opendxg::raw::{Argument, Raw};
 use opendxg::uapi::opendxg_signal_on_event;
-use opendxg::{EventFd, FenceStream, MonitoredFence, Status};
+use opendxg::{Counters, EventFd, FenceStream, MonitoredFence, Status};
 use rustix::io::{preadv2, Errno, ReadWriteFlags};
+use selftests::leak::Watch;
 use selftests::time::eventually;
 use selftests::{fixture, TestResult};
 
@@ -102,6 +103,8 @@ pub(crate) struct OnEvent {
     fence: MonitoredFence,
     event: EventFd,
     is_signalled: bool,
+    /// From before anything waited for the event.
+    watch: Watch,
 }
 
 impl OnEvent {
@@ -116,6 +119,16 @@ impl OnEvent {
             fence,
             event,
             is_signalled,
+            watch: Watch::start()?,
+        })
+    }
+
+    /// Whether nothing waits for the event any more.
+    fn is_over(&self) -> bool {
+        let (start, now) = (self.watch.at_start(), self.watch.now());
+        now.is_ok_and(|now| {
+            let notices = |counters: &Counters| counters.other_totals.get("notices").copied();
+            now.process_waiters == start.process_waiters && notices(&now) == notices(&start)
         })
     }
 }
@@ -137,6 +150,8 @@ impl Call for OnEvent {
         };
         self.event.signal()?;
         eventually("the event signals the fence", || self.fence.value() == next)?;
+        // What waited for the event goes a moment later.
+        eventually("the wait ends", || self.is_over())?;
         self.event.take()?;
         Ok(())
     }
