@@ -42,7 +42,7 @@ const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 /// One of so many clients is killed beside the one that is measured.
 const BESIDE: u32 = 10;
 
-/// How far it has come is said after so many, because a million takes hours.
+/// How far it has come is said after so many, because a million takes an hour or more.
 const TELL: u32 = 10_000;
 
 /// So many processes that only compute are killed, at most.
